@@ -15,7 +15,8 @@ async fn write(story: View<Story>) -> StoryUpdate {
 }
 
 async fn review(story: View<Story>, interrupts: Interrupts) -> Result<StoryUpdate, NodeError> {
-    let yes: bool = interrupts.raise("publish?", &story.lines).await?; // the run waits here for a person
+    // Ends the run; a resume runs this node again from its start.
+    let yes: bool = interrupts.raise("publish?", &story.lines).await?;
     Ok(Story::update().approved(yes))
 }
 
@@ -24,9 +25,8 @@ fn main() -> superstep::Result<()> {
     let (write, review) = (graph.add_node("write", write), graph.add_node("review", review));
     graph.add_sequence([START, write.into(), review.into(), END]).checkpointer(MemoryCheckpointer::new());
     let story = graph.compile()?;
-
-    let paused = story.invoke(Story::input().topic("a fox")).thread("t1").wait_blocking()?;
-    println!("{}: {:?}", paused.interrupts()[0].name, paused.state.lines);
+    let interrupted = story.invoke(Story::input().topic("a fox")).thread("t1").wait_blocking()?;
+    println!("{}: {:?}", interrupted.interrupts()[0].name, interrupted.state.lines);
     println!("approved: {}", story.resume("t1", true).wait_blocking()?.state.approved);
     Ok(())
 }

@@ -19,13 +19,13 @@ pub(crate) enum CheckpointerKind {
 }
 
 impl CheckpointerKind {
-    pub(crate) fn parse(word: &str) -> Option<Self> {
-        [Self::None, Self::Memory, Self::Sqlite, Self::Postgres].into_iter().find(|store| store.name() == word)
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        [Self::None, Self::Memory, Self::Sqlite, Self::Postgres].into_iter().find(|store| store.name() == name)
     }
 
     /// Parses the name of a checkpointer; `None` for `none` and unknown names.
-    pub(crate) fn parse_persistent(word: &str) -> Option<Self> {
-        Self::parse(word).filter(|store| *store != Self::None)
+    pub(crate) fn parse_persistent(name: &str) -> Option<Self> {
+        Self::parse(name).filter(|store| *store != Self::None)
     }
 
     pub(crate) fn name(self) -> &'static str {

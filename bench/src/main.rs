@@ -40,11 +40,11 @@ fn main() -> ExitCode {
             workload.measure(&id, &Runtime::new(runtime::INLINE));
             ExitCode::SUCCESS
         }
-        None => each_in_its_process(&id, variants),
+        None => run_variants_in_child_processes(&id, variants),
     }
 }
 
-fn each_in_its_process(id: &str, variants: &[&str]) -> ExitCode {
+fn run_variants_in_child_processes(id: &str, variants: &[&str]) -> ExitCode {
     for variant in variants {
         let program = std::env::current_exe().expect("a running program has a path");
         match Command::new(program).args([id, variant]).status() {

@@ -40,11 +40,11 @@ pub(crate) fn time_batches<T>(mut unit: impl FnMut() -> T) -> (Times, T) {
 /// Times units back to back, with an untimed setup before each repetition.
 pub(crate) fn time_with_setup<A, T>(
     bounds: Bounds,
-    mut ready: impl FnMut() -> A,
+    mut setup: impl FnMut() -> A,
     mut unit: impl FnMut(&A) -> T,
 ) -> (Times, T) {
     repeat(bounds, |iterations| {
-        let input = ready();
+        let input = setup();
         let clock = Clocks::start();
         let mut last = unit(&input);
         for _ in 1..iterations {
@@ -55,22 +55,22 @@ pub(crate) fn time_with_setup<A, T>(
 }
 
 /// Times each unit on its own, with an untimed setup before and drop after it.
-pub(crate) fn time_each<A, T>(mut ready: impl FnMut() -> A, mut unit: impl FnMut(&A) -> T) -> (Times, (A, T)) {
+pub(crate) fn time_each<A, T>(mut setup: impl FnMut() -> A, mut unit: impl FnMut(&A) -> T) -> (Times, (A, T)) {
     repeat(Bounds::default(), |iterations| {
         let mut sum = Elapsed::default();
-        let mut one = || {
-            let input = ready();
+        let mut time_one = || {
+            let input = setup();
             let clock = Clocks::start();
             let result = unit(&input);
             let spent = clock.read();
             (sum.wall, sum.cpu) = (sum.wall + spent.wall, sum.cpu + spent.cpu);
             (input, result)
         };
-        let mut last = Some(one());
+        let mut last = Some(time_one());
         for _ in 1..iterations {
             // Dropped before the next unit, so that peak memory covers only one.
             drop(last.take());
-            last = Some(one());
+            last = Some(time_one());
         }
         (sum, last.expect("a unit was run"))
     })
@@ -154,7 +154,7 @@ pub(crate) fn cpu_now() -> f64 {
 pub(crate) fn peak_rss_mb() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kilobytes = peak.and_then(|rest| rest.split_whitespace().next()?.parse::<f64>().ok()).unwrap_or(f64::NAN);
+    let kilobytes = peak.and_then(|value| value.split_whitespace().next()?.parse::<f64>().ok()).unwrap_or(f64::NAN);
     (kilobytes / 1024.0 * 10.0).round() / 10.0
 }
 

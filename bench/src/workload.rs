@@ -75,14 +75,14 @@ pub(crate) enum Workload {
     Concurrent { threads: usize, supersteps: usize, store: CheckpointerKind },
     Stream { tokens: usize, reader: stream::ReaderKind },
     Cold,
-    Resume { checkpoints: i64, parts: &'static [&'static str], store: CheckpointerKind },
+    Resume { checkpoints: i64, measurements: &'static [&'static str], store: CheckpointerKind },
     Compile { nodes: usize },
 }
 
 impl Workload {
     pub(crate) fn parse(id: &str) -> Option<Self> {
-        let words: Vec<&str> = id.split('_').collect();
-        Some(match words.as_slice() {
+        let segments: Vec<&str> = id.split('_').collect();
+        Some(match segments.as_slice() {
             ["w1", "seq", nodes] => Self::Chain { nodes: count(nodes)? },
             ["w2", "loop", executions] => Self::Cycle { executions: executions.parse().ok()? },
             ["w3", "wide", size, store] => {
@@ -111,9 +111,9 @@ impl Workload {
                 Self::Stream { tokens: count(tokens)?, reader: stream::ReaderKind::parse(mode)? }
             }
             ["w10", "cold"] => Self::Cold,
-            ["w11", part, checkpoints, store] => {
-                let (checkpoints, parts) = (checkpoints.parse().ok()?, counter::parts(part)?);
-                Self::Resume { checkpoints, parts, store: CheckpointerKind::parse_persistent(store)? }
+            ["w11", measurement, checkpoints, store] => {
+                let (checkpoints, measurements) = (checkpoints.parse().ok()?, counter::measurements(measurement)?);
+                Self::Resume { checkpoints, measurements, store: CheckpointerKind::parse_persistent(store)? }
             }
             ["w12", "compile", nodes] => Self::Compile { nodes: count(nodes)? },
             _ => return None,
@@ -145,7 +145,9 @@ impl Workload {
             }
             Self::Stream { tokens, reader } => stream::run(id, runtime, tokens, reader),
             Self::Cold => cold::run(id, runtime),
-            Self::Resume { checkpoints, parts, store } => counter::resume(runtime, checkpoints, parts, store),
+            Self::Resume { checkpoints, measurements, store } => {
+                counter::resume(runtime, checkpoints, measurements, store)
+            }
             Self::Compile { nodes } => chain::compile(id, runtime, nodes),
         }
     }

@@ -23,18 +23,18 @@ class Child:
 
     def __init__(self, command, folder):
         fresh = str(pathlib.Path(folder) / "store")
-        words = [word.replace("{fresh}", fresh) for word in command]
-        self.process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        args = [arg.replace("{fresh}", fresh) for arg in command]
+        self.process = subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
-    def ask(self, op, **fields):
+    def request(self, op, **fields):
         print(json.dumps({"op": op, **fields}), file=self.process.stdin, flush=True)
         line = self.process.stdout.readline()
         if not line:
             raise RuntimeError(f"the program ended at `{op}`")
-        answer = json.loads(line)
-        if "ok" not in answer:
-            raise RuntimeError(f"{op}: {answer['err']}")
-        return answer["ok"]
+        response = json.loads(line)
+        if "ok" not in response:
+            raise RuntimeError(f"{op}: {response['err']}")
+        return response["ok"]
 
     def close(self):
         self.process.stdin.close()
@@ -42,12 +42,12 @@ class Child:
             raise RuntimeError(f"the program ended with {code}")
 
 
-class Saver(base.BaseCheckpointSaver):
+class Checkpointer(base.BaseCheckpointSaver):
     """A checkpointer without storage: the program under test stores its values as bytes."""
 
     def __init__(self, child):
         super().__init__()
-        self.ask = child.ask
+        self.request = child.request
 
     def pack(self, value):
         kind, data = self.serde.dumps_typed(value)
@@ -57,9 +57,9 @@ class Saver(base.BaseCheckpointSaver):
         return self.serde.loads_typed((kind, base64.b64decode(data)))
 
     @staticmethod
-    def place(config):
-        where = config["configurable"]
-        return {"t": where["thread_id"], "ns": where.get("checkpoint_ns", "")}
+    def key(config):
+        configurable = config["configurable"]
+        return {"t": configurable["thread_id"], "ns": configurable.get("checkpoint_ns", "")}
 
     @staticmethod
     def config(t, ns, cid):
@@ -77,14 +77,14 @@ class Saver(base.BaseCheckpointSaver):
         )
 
     async def aput(self, config, checkpoint, metadata, new_versions):
-        place = self.place(config)
+        key = self.key(config)
         values = checkpoint["channel_values"]
-        self.ask(
+        self.request(
             "put",
-            **place,
+            **key,
             cid=checkpoint["id"],
             parent=base.get_checkpoint_id(config),
-            skel=self.pack({key: value for key, value in checkpoint.items() if key != "channel_values"}),
+            skel=self.pack({name: value for name, value in checkpoint.items() if name != "channel_values"}),
             versions=checkpoint["channel_versions"],
             meta=base.get_checkpoint_metadata(config, metadata),
             blobs=[
@@ -93,24 +93,24 @@ class Saver(base.BaseCheckpointSaver):
                 if channel in values
             ],
         )
-        return self.config(place["t"], place["ns"], checkpoint["id"])
+        return self.config(key["t"], key["ns"], checkpoint["id"])
 
     async def aput_writes(self, config, writes, task_id, task_path=""):
         packed = [[channel, *self.pack(value)] for channel, value in writes]
         cid = base.get_checkpoint_id(config)
-        self.ask("put_writes", **self.place(config), cid=cid, task=task_id, path=task_path, writes=packed)
+        self.request("put_writes", **self.key(config), cid=cid, task=task_id, path=task_path, writes=packed)
 
     async def aget_tuple(self, config):
-        row = self.ask("get", **self.place(config), cid=base.get_checkpoint_id(config))
+        row = self.request("get", **self.key(config), cid=base.get_checkpoint_id(config))
         return row and self.restore(row)
 
     async def alist(self, config, *, filter=None, before=None, limit=None):
-        where = config["configurable"] if config else {}
-        rows = self.ask(
+        configurable = config["configurable"] if config else {}
+        rows = self.request(
             "list",
-            t=where.get("thread_id"),
-            ns=where.get("checkpoint_ns"),
-            cid=where.get("checkpoint_id"),
+            t=configurable.get("thread_id"),
+            ns=configurable.get("checkpoint_ns"),
+            cid=configurable.get("checkpoint_id"),
             filter=filter,
             before=before and base.get_checkpoint_id(before),
             limit=limit,
@@ -119,23 +119,23 @@ class Saver(base.BaseCheckpointSaver):
             yield self.restore(row)
 
     async def adelete_thread(self, thread_id):
-        self.ask("delete_thread", t=thread_id)
+        self.request("delete_thread", t=thread_id)
 
     async def adelete_for_runs(self, run_ids):
-        self.ask("delete_for_runs", runs=list(run_ids))
+        self.request("delete_for_runs", runs=list(run_ids))
 
     async def acopy_thread(self, source_thread_id, target_thread_id):
-        self.ask("copy_thread", src=source_thread_id, dst=target_thread_id)
+        self.request("copy_thread", src=source_thread_id, dst=target_thread_id)
 
     async def aprune(self, thread_ids, *, strategy="keep_latest"):
-        self.ask("prune", threads=list(thread_ids), strategy=strategy)
+        self.request("prune", threads=list(thread_ids), strategy=strategy)
 
 
 @checkpointer_test(name="superstep")
 async def under_test():
     with tempfile.TemporaryDirectory() as folder:
         child = Child(sys.argv[1:], folder)
-        yield Saver(child)
+        yield Checkpointer(child)
         child.close()
 
 
@@ -144,8 +144,8 @@ def main():
         sys.exit("usage: run.py COMMAND...")
     results = asyncio.run(validate(under_test)).results
     for part, result in results.items():
-        counted = f"{result.tests_passed} passed, {result.tests_failed} failed" if result.detected else "NOT RUN"
-        print(f"{part}: {counted}")
+        counts = f"{result.tests_passed} passed, {result.tests_failed} failed" if result.detected else "NOT RUN"
+        print(f"{part}: {counts}")
         for failure in result.failures:
             print(f"  {failure}")
     passed = sum(result.tests_passed for result in results.values())

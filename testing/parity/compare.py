@@ -15,17 +15,18 @@ def lines(path):
 
 def differences(theirs, ours):
     """Returns the differences as (location, theirs, ours). The stream of each call is compared separately."""
-    found = [(key, theirs[key], ours[key]) for key in ("final", "interrupts", "next", "ran") if theirs[key] != ours[key]]
+    keys = ("final", "interrupts", "next", "ran")
+    differing = [(key, theirs[key], ours[key]) for key in keys if theirs[key] != ours[key]]
     for index, (left, right) in enumerate(zip(theirs["calls"], ours["calls"])):
         for key in sorted((left.keys() | right.keys()) - {"parts"}):
             if left.get(key) != right.get(key):
-                found.append((f"call {index}: {key}", left.get(key), right.get(key)))
+                differing.append((f"call {index}: {key}", left.get(key), right.get(key)))
         # Parts of different modes may be interleaved differently; the order within each mode is compared.
         for mode in sorted({part[0] for part in left.get("parts", []) + right.get("parts", [])}):
-            shown = [[part[1:] for part in side.get("parts", []) if part[0] == mode] for side in (left, right)]
-            if shown[0] != shown[1]:
-                found.append((f"call {index}: {mode}", *shown))
-    return found
+            parts_of_mode = [[part[1:] for part in side.get("parts", []) if part[0] == mode] for side in (left, right)]
+            if parts_of_mode[0] != parts_of_mode[1]:
+                differing.append((f"call {index}: {mode}", *parts_of_mode))
+    return differing
 
 
 def main():
@@ -37,19 +38,19 @@ def main():
     equal, known, wrong = 0, 0, 0
     for case in cases:
         reason = case.get("differs") or (strict and case.get("strict"))
-        found = differences(theirs[case["id"]], ours[case["id"]])
-        if not found and not reason:
+        differing = differences(theirs[case["id"]], ours[case["id"]])
+        if not differing and not reason:
             equal += 1
             continue
         expect = strict and case.get("expect_strict") or case.get("expect")
-        if found and reason and expect is not None and ours[case["id"]]["final"] != expect:
-            found, reason = [("final", expect, ours[case["id"]]["final"])], None
-        verdict = "known" if found and reason else "NEW" if found else "STALE"
-        known, wrong = known + (verdict == "known"), wrong + (verdict != "known")
-        print(f"{verdict} {case['id']} ({case['spec']}) {case['name']}: {reason or ''}")
-        if verdict == "NEW":
-            for where, left, right in found:
-                print(f"    {where}\n      expected  {json.dumps(left)}\n      ours      {json.dumps(right)}")
+        if differing and reason and expect is not None and ours[case["id"]]["final"] != expect:
+            differing, reason = [("final", expect, ours[case["id"]]["final"])], None
+        result = "known" if differing and reason else "NEW" if differing else "STALE"
+        known, wrong = known + (result == "known"), wrong + (result != "known")
+        print(f"{result} {case['id']} ({case['spec']}) {case['name']}: {reason or ''}")
+        if result == "NEW":
+            for location, left, right in differing:
+                print(f"    {location}\n      expected  {json.dumps(left)}\n      ours      {json.dumps(right)}")
     print(f"{len(cases)} cases: {equal} equal, {known} differ for a known reason, {wrong} wrong")
     sys.exit(1 if wrong else 0)
 

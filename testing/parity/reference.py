@@ -31,7 +31,7 @@ class Boom(Exception):
     """The exception with which a node of a case fails."""
 
 
-class NotingSaver(InMemorySaver):
+class TrackingCheckpointer(InMemorySaver):
     """A checkpointer that records which tasks have saved writes.
 
     LangGraph runs a node again if it ends at the moment at which another one fails. A case about nodes that have
@@ -122,7 +122,7 @@ def fill(form, env):
     return form
 
 
-def places(items, env):
+def goto_targets(items, env):
     """Returns the targets of a `goto`: names and sends."""
     found = []
     for item in as_list(items):
@@ -137,7 +137,7 @@ def places(items, env):
 
 class Case:
     def __init__(self, case):
-        self.case, self.ran, self.lock, self.saver = case, Counter(), threading.Lock(), NotingSaver()
+        self.case, self.ran, self.lock, self.checkpointer = case, Counter(), threading.Lock(), TrackingCheckpointer()
 
     def act(self, form, env):
         """Returns the result of a node."""
@@ -165,7 +165,7 @@ class Case:
             return [self.act(command, env) for command in form["commands"]]
         if "goto" in form or "update" in form:
             graph = Command.PARENT if form.get("parent") else None
-            return Command(graph=graph, update=fill(form.get("update"), env), goto=places(form.get("goto"), env))
+            return Command(graph=graph, update=fill(form.get("update"), env), goto=goto_targets(form.get("goto"), env))
         return fill(form, env)
 
     def body(self, name, form):
@@ -175,7 +175,7 @@ class Case:
                 runs = self.ran[name]
             remaining = state.get("remaining_steps") if isinstance(state, dict) else None
             env = {"state": state, "payload": state, "runs": runs, "remaining": remaining}
-            self.saver.wait_for(self.case.get("fails_after", {}).get(name, 0))
+            self.checkpointer.wait_for(self.case.get("fails_after", {}).get(name, 0))
             return self.act(form, env)
 
         return node
@@ -198,7 +198,7 @@ class Case:
 
         return node
 
-    def build(self, case, saver):
+    def build(self, case, checkpointer):
         graph = StateGraph(state_type(case["schema"], "$remaining" in json.dumps(case["nodes"])))
         for name in case.get("order", case["nodes"]):
             spec = case["nodes"][name]
@@ -206,8 +206,8 @@ class Case:
                 graph.add_node(name, self.child_call(name, spec), defer=name in case.get("defer", []))
                 continue
             if "graph" in spec:
-                kept = {"thread": True, "none": False}.get(spec.get("persistence"))
-                graph.add_node(name, self.build(spec["graph"], kept), defer=name in case.get("defer", []))
+                persistence = {"thread": True, "none": False}.get(spec.get("persistence"))
+                graph.add_node(name, self.build(spec["graph"], persistence), defer=name in case.get("defer", []))
                 continue
             options = {}
             if "retry" in spec:
@@ -222,7 +222,7 @@ class Case:
         for index, route in enumerate(case.get("routes", [])):
             self.route(graph, route, index)
         return graph.compile(
-            checkpointer=saver,
+            checkpointer=checkpointer,
             interrupt_before=stops(case.get("before")),
             interrupt_after=stops(case.get("after")),
         )
@@ -241,21 +241,21 @@ class Case:
             targets = None
 
             def decide(state):
-                return places(route["goto"], {"state": state})
+                return goto_targets(route["goto"], {"state": state})
 
         decide.__name__ = f"decide_{index}"
         graph.add_conditional_edges(route["from"], decide, targets)
 
     def run(self):
-        keeps = self.case.get("checkpointer", True)
+        has_checkpointer = self.case.get("checkpointer", True)
         calls = []
         try:
-            self.graph = self.build(self.case, self.saver if keeps else None)
+            self.graph = self.build(self.case, self.checkpointer if has_checkpointer else None)
         except Exception as error:
             calls.append({"error": error_name(error), "interrupts": 0, "next": [], "state": {}})
         else:
             for call in self.case["calls"]:
-                calls.append(self.call(call, keeps))
+                calls.append(self.call(call, has_checkpointer))
         last = calls[-1]
         final = {"error": last["error"]} if "error" in last else last["state"]
         return {
@@ -267,42 +267,42 @@ class Case:
             "calls": calls,
         }
 
-    def call(self, call, keeps):
+    def call(self, call, has_checkpointer):
         config = {"configurable": {"thread_id": call.get("thread", "t")}}
-        seen, out = {}, None
+        result, out = {}, None
         if "stream" in call:
-            seen["parts"] = []
+            result["parts"] = []
         try:
             at = self.find(config, call["at"]) if "at" in call else config
             if "limit" in call:
                 at = {**at, "recursion_limit": call["limit"]}
             if "stream" in call:
-                self.watch(call, at, seen["parts"])
+                self.watch(call, at, result["parts"])
             else:
                 out = self.perform(call, at)
         except Exception as error:
-            seen["error"] = error_name(error)
+            result["error"] = error_name(error)
             if "--verbose" in sys.argv:
                 print(self.case["id"], repr(error), file=sys.stderr)
-        if not keeps:
+        if not has_checkpointer:
             waiting = out.pop("__interrupt__", []) if out else []
-            return {**seen, "state": plain(out or {}), "interrupts": len(waiting), "next": []}
+            return {**result, "state": plain(out or {}), "interrupts": len(waiting), "next": []}
         # The newest checkpoint of the history, without the writes of finished tasks of an unfinished superstep.
-        whole = next(self.graph.get_state_history(config), None)
-        state, due = (plain(whole.values), sorted(set(whole.next))) if whole else ({}, [])
+        snapshot = next(self.graph.get_state_history(config), None)
+        state, next_nodes = (plain(snapshot.values), sorted(set(snapshot.next))) if snapshot else ({}, [])
         if isinstance(out, dict):
             out.pop("__interrupt__", None)
             if any(key in call for key in ("invoke", "resume", "continue", "resume_map", "command")):
-                seen["out"] = plain(out)
-        return {**seen, "state": state, "interrupts": self.waiting(config), "next": due}
+                result["out"] = plain(out)
+        return {**result, "state": state, "interrupts": self.waiting(config), "next": next_nodes}
 
     def watch(self, call, config, parts):
         """Returns the parts of a stream, in the order of each mode."""
-        given = Command(resume=call["resume"]) if "resume" in call else fill(call["invoke"], {})
-        for path, mode, data in self.graph.stream(given, config, stream_mode=call["stream"], subgraphs=True):
+        input = Command(resume=call["resume"]) if "resume" in call else fill(call["invoke"], {})
+        for path, mode, data in self.graph.stream(input, config, stream_mode=call["stream"], subgraphs=True):
             depth = [segment.split(":")[0] for segment in path]
             if not path or call.get("subgraphs"):
-                parts.append([mode, depth, shown(mode, data)])
+                parts.append([mode, depth, normalized_part(mode, data)])
 
     def waiting(self, config):
         """Returns the number of open interrupts. Reading the state of a thread with conflicting writes raises."""
@@ -330,11 +330,11 @@ class Case:
         if "command" in call:
             command = call["command"]
             update = fill(command.get("update"), {})
-            return self.graph.invoke(Command(update=update, goto=places(command.get("goto"), {})), config, **stop)
+            return self.graph.invoke(Command(update=update, goto=goto_targets(command.get("goto"), {})), config, **stop)
         if "resume_map" in call:
             ids = {str(one.value): one.id for one in self.graph.get_state(config).interrupts}
-            answers = {ids.get(asked, UNKNOWN_ID): answer for asked, answer in call["resume_map"].items()}
-            return self.graph.invoke(Command(resume=answers), config, **stop)
+            resume_values = {ids.get(interrupt_value, UNKNOWN_ID): answer for interrupt_value, answer in call["resume_map"].items()}
+            return self.graph.invoke(Command(resume=resume_values), config, **stop)
         if "update_state" in call:
             update = call["update_state"]
             return self.graph.update_state(config, fill(update["values"], {}), update.get("as_node"))
@@ -344,7 +344,7 @@ class Case:
         raise KeyError(f"no such call: {call}")
 
 
-def shown(mode, data):
+def normalized_part(mode, data):
     """Returns a part of a stream without ids and times."""
     if mode in ("updates", "values") and "__interrupt__" in data:
         return {"__interrupt__": [one.value for one in data["__interrupt__"]]}
@@ -379,8 +379,8 @@ def plain(value):
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     if isinstance(value, BaseMessage):
-        known = value.id if value.id and len(value.id) < 8 else "*"
-        return {"role": ROLES.get(value.type, value.type), "content": value.content, "id": known}
+        message_id = value.id if value.id and len(value.id) < 8 else "*"
+        return {"role": ROLES.get(value.type, value.type), "content": value.content, "id": message_id}
     if isinstance(value, Overwrite):
         return {"wrapper": plain(value.value)}
     return value

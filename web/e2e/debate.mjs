@@ -71,6 +71,22 @@ async function submitForm(page, topic, { rounds = 2, approval = 0, factCheck = 0
   await page.waitForURL(/\/debate\/[^/]+$/, SLOW);
 }
 
+/** Returns the ids of the events of a stream until the event `last`. Runs in the page. */
+function readWithEventSource({ path, names, last }) {
+  return new Promise((resolve) => {
+    const ids = [];
+    const source = new EventSource(path);
+    for (const name of names) {
+      source.addEventListener(name, ({ lastEventId }) => {
+        ids.push(lastEventId);
+        if (lastEventId !== last) return;
+        source.close();
+        resolve(ids);
+      });
+    }
+  });
+}
+
 const checks = {
   async start(browser) {
     const { page, faults } = await openPage(browser);
@@ -116,6 +132,28 @@ const checks = {
       await assertMatchesServer(page);
       const [complete] = await shownTurns(page);
       assert.ok(partial.content.length < complete.content.length, `the turn did not stream: ${partial.content}`);
+    } finally {
+      await context.close();
+      proxy.close();
+    }
+    return faults;
+  },
+
+  /** `EventSource` reads a stream, reconnects by itself with the last event id, and receives every event once. */
+  async eventSource(browser) {
+    const id = await createDebate({ topic: "Should homework be abolished?", maxRounds: 1 });
+    await waitUntilSettled(id);
+    const path = `/api/debate/${id}/stream`;
+    const text = await (await request(path)).text();
+    const field = (name) => [...text.matchAll(new RegExp(`^${name}: (.*)$`, "gm"))].map(([, value]) => value);
+    const ids = field("id");
+    const proxy = await dropConnections(1, Math.floor(text.length / 2));
+    const { page, faults, context } = await openPage(browser, { at: proxy.url, isBroken: true });
+    try {
+      await page.goto(`${proxy.url}/debate`);
+      const received = await page.evaluate(readWithEventSource, { path, names: [...new Set(field("event"))], last: ids.at(-1) });
+      assert.deepEqual(received, ids);
+      assert.equal(proxy.streams.length, 2, "the first connection was closed");
     } finally {
       await context.close();
       proxy.close();

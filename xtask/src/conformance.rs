@@ -17,7 +17,7 @@ pub(crate) const HELP: &str =
     "Run LangGraph's conformance suite against our checkpointers [--store memory|sqlite|postgres: only this one]";
 
 /// Last output line of the suite if all tests ran and passed.
-const PERFECT: &str = "81 passed, 0 failed";
+const EXPECTED_SUMMARY: &str = "81 passed, 0 failed";
 
 /// Environment variable with the URL of a PostgreSQL server to use instead of a temporary one.
 const POSTGRES: &str = "SUPERSTEP_POSTGRES_URL";
@@ -45,7 +45,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
     stores.into_iter().try_for_each(|store| {
         // Dropping the variable stops a temporary server.
         let server = Server::of(store)?;
-        check(workspace, &interpreter, &program, &server.words(store))
+        check(workspace, &interpreter, &program, &server.arguments(store))
     })
 }
 
@@ -54,29 +54,29 @@ enum Server {
     /// No server: the checkpointer is not `postgres`.
     None,
     /// The server at this URL, from [`POSTGRES`].
-    Named(String),
+    External(String),
     /// A temporary server.
-    Own(TempPostgresServer),
+    Temporary(TempPostgresServer),
 }
 
 impl Server {
     fn of(store: &str) -> Result<Self, String> {
         match std::env::var(POSTGRES) {
             _ if store != "postgres" => Ok(Self::None),
-            Ok(url) => Ok(Self::Named(url)),
+            Ok(url) => Ok(Self::External(url)),
             Err(_) => {
                 servers::ensure()?;
-                TempPostgresServer::start().map(Self::Own)
+                TempPostgresServer::start().map(Self::Temporary)
             }
         }
     }
 
     /// Returns the arguments with which the program opens a checkpointer; `run.py` replaces `{fresh}` by a new path.
-    fn words(&self, store: &str) -> Vec<String> {
+    fn arguments(&self, store: &str) -> Vec<String> {
         let location = match self {
             Self::None => (store == "sqlite").then(|| "{fresh}".to_owned()),
-            Self::Named(url) => Some(url.clone()),
-            Self::Own(cluster) => Some(cluster.url()),
+            Self::External(url) => Some(url.clone()),
+            Self::Temporary(cluster) => Some(cluster.url()),
         };
         std::iter::once(store.to_owned()).chain(location).collect()
     }
@@ -87,12 +87,12 @@ fn check(workspace: &Workspace, interpreter: &Path, program: &Path, store: &[Str
     suite.arg(workspace.root().join("testing/conformance/run.py")).arg(program).args(store);
     let output = process::stdout(&mut suite)?;
     let text = String::from_utf8_lossy(&output.stdout);
-    let counted = text.lines().last().unwrap_or("no output");
-    if output.status.success() && counted == PERFECT {
-        println!("    {}: {counted}", store[0]);
+    let summary = text.lines().last().unwrap_or("no output");
+    if output.status.success() && summary == EXPECTED_SUMMARY {
+        println!("    {}: {summary}", store[0]);
         return Ok(());
     }
-    Err(format!("`{}` does not pass LangGraph's suite, expected `{PERFECT}`:\n{text}", store[0]))
+    Err(format!("`{}` does not pass LangGraph's suite, expected `{EXPECTED_SUMMARY}`:\n{text}", store[0]))
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ pub(crate) const HELP: &str =
     "Count instructions of the hot paths and compare them with bench/instructions.json [--save: write the file]";
 
 /// Tolerated increase over the saved count, in percent: processors and C libraries differ a little.
-const ALLOWED: u64 = 5;
+const MAX_INCREASE_PERCENT: u64 = 5;
 const FILE: &str = "bench/instructions.json";
 
 type Counts = BTreeMap<String, u64>;
@@ -26,8 +26,8 @@ type Counts = BTreeMap<String, u64>;
 /// Counts instructions, and compares them with the saved counts or saves them.
 ///
 /// # Errors
-/// Returns an error if an argument is unknown, a path exceeds its saved count by more than [`ALLOWED`] percent, or a
-/// path cannot be counted.
+/// Returns an error if an argument is unknown, a path exceeds its saved count by more than [`MAX_INCREASE_PERCENT`]
+/// percent, or a path cannot be counted.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
     let save = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         [] => false,
@@ -52,12 +52,13 @@ fn compare(baseline: &Counts, counts: &Counts) -> (Vec<String>, Vec<String>) {
     for name in baseline.keys().chain(counts.keys().filter(|name| !baseline.contains_key(*name))) {
         match (baseline.get(name), counts.get(name)) {
             (Some(old), Some(new)) => {
-                let is_shorter = *new * (100 + ALLOWED) < *old * 100;
+                let is_shorter = *new * (100 + MAX_INCREASE_PERCENT) < *old * 100;
                 let hint = if is_shorter { "; save the new count with `cargo xtask count --save`" } else { "" };
                 lines.push(format!("{name:<30} {new:>10} instructions, was {old}{hint}"));
-                if *new * 100 > *old * (100 + ALLOWED) {
-                    problems
-                        .push(format!("`{name}` executes {new} instructions instead of {old}, over {ALLOWED} % more"));
+                if *new * 100 > *old * (100 + MAX_INCREASE_PERCENT) {
+                    problems.push(format!(
+                        "`{name}` executes {new} instructions instead of {old}, over {MAX_INCREASE_PERCENT} % more"
+                    ));
                 }
             }
             (Some(_), None) => problems.push(format!("`{name}` of {FILE} was not counted")),
@@ -72,11 +73,20 @@ fn count(workspace: &Workspace) -> Result<Counts, String> {
     ensure_runner(workspace)?;
     let target = workspace.target()?;
     // Without earlier results in its folder, the runner does not compare by itself.
-    let home = target.join("count");
-    let _ = std::fs::remove_dir_all(&home);
-    let home = home.to_string_lossy().into_owned();
-    let arguments =
-        ["bench", "-p", "superstep-bench", "--bench", "hot_paths", "--", "--output-format=json", "--home", &home];
+    let results_folder = target.join("count");
+    let _ = std::fs::remove_dir_all(&results_folder);
+    let results_folder = results_folder.to_string_lossy().into_owned();
+    let arguments = [
+        "bench",
+        "-p",
+        "superstep-bench",
+        "--bench",
+        "hot_paths",
+        "--",
+        "--output-format=json",
+        "--home",
+        &results_folder,
+    ];
     let mut command = workspace.cargo(&arguments);
     if let Some(folder) = valgrind {
         command.arg("--valgrind-bin").arg(folder.join("usr/bin/valgrind"));

@@ -55,8 +55,8 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
 
 /// Writes the tables of the server as SQL statements to `threads.sql`.
 fn save(folder: &Path, url: &str) -> Result<(), String> {
-    let plain = ["--no-owner", "--no-privileges", "--inserts", "--no-comments"];
-    let dump = process::stdout(postgres("pg_dump")?.args(plain).arg(url))?;
+    let dump_arguments = ["--no-owner", "--no-privileges", "--inserts", "--no-comments"];
+    let dump = process::stdout(postgres("pg_dump")?.args(dump_arguments).arg(url))?;
     if !dump.status.success() {
         return Err(format!("`pg_dump` ended with {}", dump.status));
     }

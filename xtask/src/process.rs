@@ -21,11 +21,11 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 /// Default time limit of a command; long runs of the simulation and the fault tests set their own.
-const USUAL_LIMIT: Duration = minutes(120);
+const DEFAULT_LIMIT: Duration = minutes(120);
 /// Time between SIGTERM and SIGKILL. `cargo nextest` ends its own tests within 10 s of a SIGTERM.
-const GRACE: Duration = Duration::from_secs(15);
+const GRACE_PERIOD: Duration = Duration::from_secs(15);
 /// Interval between two checks of a child.
-const POLL: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Returns a duration in minutes.
 pub(crate) const fn minutes(number: u64) -> Duration {
@@ -36,12 +36,12 @@ pub(crate) const fn minutes(number: u64) -> Duration {
 #[derive(Clone, Copy, Debug)]
 struct Deadline {
     limit: Duration,
-    at: Instant,
+    instant: Instant,
 }
 
 impl Deadline {
     fn after(limit: Duration) -> Self {
-        Self { limit, at: Instant::now() + limit }
+        Self { limit, instant: Instant::now() + limit }
     }
 }
 
@@ -52,8 +52,8 @@ thread_local! {
 
 /// Runs `work` with one time limit for all of its commands. A shorter limit of the caller stays in force.
 pub(crate) fn within<T>(limit: Duration, work: impl FnOnce() -> T) -> T {
-    let (outer, own) = (DEADLINE.get(), Deadline::after(limit));
-    DEADLINE.set(Some(outer.filter(|outer| outer.at < own.at).unwrap_or(own)));
+    let (outer, inner) = (DEADLINE.get(), Deadline::after(limit));
+    DEADLINE.set(Some(outer.filter(|outer| outer.instant < inner.instant).unwrap_or(inner)));
     let result = work();
     DEADLINE.set(outer);
     result
@@ -89,10 +89,10 @@ pub(crate) fn handle_signals() -> Result<(), String> {
         send(&running, Signal::TERM);
         let started_at = Instant::now();
         while running.iter().any(|id| is_running(*id))
-            && started_at.elapsed() < GRACE
+            && started_at.elapsed() < GRACE_PERIOD
             && signals.pending().next().is_none()
         {
-            thread::sleep(POLL);
+            thread::sleep(POLL_INTERVAL);
         }
         send(&running, Signal::KILL);
         std::process::exit(128 + number);
@@ -149,7 +149,7 @@ impl Group {
         let child = command.spawn().map_err(|error| format!("{name} could not be started: {error}"))?;
         let id = Pid::from_child(&child);
         groups.running.push(id);
-        let deadline = DEADLINE.get().unwrap_or_else(|| Deadline::after(USUAL_LIMIT));
+        let deadline = DEADLINE.get().unwrap_or_else(|| Deadline::after(DEFAULT_LIMIT));
         Ok(Self { child, id, name, deadline })
     }
 
@@ -164,16 +164,16 @@ impl Group {
             }
             match self.child.try_wait() {
                 Ok(Some(status)) => {
-                    self.end(GRACE);
+                    self.end(GRACE_PERIOD);
                     return Ok(status);
                 }
-                Ok(None) if Instant::now() < self.deadline.at => thread::sleep(POLL),
+                Ok(None) if Instant::now() < self.deadline.instant => thread::sleep(POLL_INTERVAL),
                 Ok(None) => break,
                 Err(error) => return Err(format!("{} cannot be waited for: {error}", self.name)),
             }
         }
-        self.end(GRACE);
-        Err(self.late("was still running"))
+        self.end(GRACE_PERIOD);
+        Err(self.timeout_error("was still running"))
     }
 
     /// Returns the first line of the standard output, which must be piped. Later output is discarded.
@@ -195,11 +195,12 @@ impl Group {
 
     /// Returns the complete output of a pipe of the child.
     fn collect(&self, pipe: &Receiver<Vec<u8>>) -> Result<Vec<u8>, String> {
-        let left = self.deadline.at.saturating_duration_since(Instant::now()).max(GRACE);
-        pipe.recv_timeout(left).map_err(|_| self.late("had ended, but a process that it started kept its output open"))
+        let remaining = self.deadline.instant.saturating_duration_since(Instant::now()).max(GRACE_PERIOD);
+        pipe.recv_timeout(remaining)
+            .map_err(|_| self.timeout_error("had ended, but a process that it started kept its output open"))
     }
 
-    fn late(&self, state: &str) -> String {
+    fn timeout_error(&self, state: &str) -> String {
         let limit = text(self.deadline.limit);
         format!(
             "{} {state} when its time limit of {limit} was reached; it was ended with all of its child processes",
@@ -226,7 +227,7 @@ impl Group {
                 let _ = kill_process_group(self.id, Signal::KILL);
                 break;
             }
-            thread::sleep(POLL);
+            thread::sleep(POLL_INTERVAL);
         }
         let _ = self.child.wait();
     }
@@ -234,7 +235,7 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        self.end(GRACE);
+        self.end(GRACE_PERIOD);
         groups().running.retain(|id| *id != self.id);
     }
 }
@@ -292,14 +293,14 @@ fn capture(command: &mut Command, passes: bool) -> Result<Output, String> {
 fn read(mut pipe: impl Read + Send + 'static, mut copy: Option<impl Write + Send + 'static>) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     thread::spawn(move || {
-        let (mut all, mut part) = (Vec::new(), [0; 8192]);
+        let (mut output_bytes, mut part) = (Vec::new(), [0; 8192]);
         while let Ok(length @ 1..) = pipe.read(&mut part) {
-            all.extend_from_slice(&part[..length]);
+            output_bytes.extend_from_slice(&part[..length]);
             if let Some(copy) = &mut copy {
                 let _ = copy.write_all(&part[..length]).and_then(|()| copy.flush());
             }
         }
-        let _ = sender.send(all);
+        let _ = sender.send(output_bytes);
     });
     receiver
 }
@@ -315,8 +316,8 @@ pub(crate) fn last_lines(printed: &[u8], number: usize) -> String {
 fn name(command: &Command) -> String {
     let program = std::path::Path::new(command.get_program());
     let program = program.file_name().unwrap_or(command.get_program());
-    let words = std::iter::once(program).chain(command.get_args());
-    format!("`{}`", words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" "))
+    let command_line = std::iter::once(program).chain(command.get_args());
+    format!("`{}`", command_line.map(|part| part.to_string_lossy()).collect::<Vec<_>>().join(" "))
 }
 
 fn text(limit: Duration) -> String {

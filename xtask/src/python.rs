@@ -37,8 +37,8 @@ pub(crate) fn interpreter(workspace: &Workspace) -> Result<PathBuf, String> {
 /// # Errors
 /// Returns an error if the package cannot be installed.
 pub(crate) fn upgrade(interpreter: &Path, package: &str) -> Result<(), String> {
-    let words = INSTALL.into_iter().chain(["--upgrade", package]);
-    call(interpreter, &words.map(Path::new).collect::<Vec<_>>())
+    let arguments = INSTALL.into_iter().chain(["--upgrade", package]);
+    call(interpreter, &arguments.map(Path::new).collect::<Vec<_>>())
 }
 
 /// Installs PostgreSQL with pgvector in the folder that the tests use, if it is missing.
@@ -69,9 +69,9 @@ pub(crate) fn ensure_s3(workspace: &Workspace) -> Result<(), String> {
 /// # Errors
 /// Returns an error if there is no Python or the package cannot be downloaded.
 pub(crate) fn download(workspace: &Workspace, package: &str, folder: &Path) -> Result<(), String> {
-    let words = ["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--dest"];
-    let words = words.into_iter().map(Path::new).chain([folder, Path::new(package)]);
-    call(&empty(workspace)?, &words.collect::<Vec<_>>())
+    let arguments = ["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--dest"];
+    let arguments = arguments.into_iter().map(Path::new).chain([folder, Path::new(package)]);
+    call(&empty(workspace)?, &arguments.collect::<Vec<_>>())
 }
 
 /// Runs a Python program that needs no packages.

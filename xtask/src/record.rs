@@ -19,9 +19,9 @@ const PROGRAM: [&str; 9] =
 /// Returns an error if the name is not a version, the folder exists, or the recording fails.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
     let folder = folder(arguments)?;
-    let mut words = PROGRAM;
-    words[PROGRAM.len() - 1] = &folder;
-    process::run(&mut workspace.cargo(&words)).map_err(|problem| format!("nothing was recorded: {problem}"))
+    let mut cargo_arguments = PROGRAM;
+    cargo_arguments[PROGRAM.len() - 1] = &folder;
+    process::run(&mut workspace.cargo(&cargo_arguments)).map_err(|problem| format!("nothing was recorded: {problem}"))
 }
 
 fn folder(arguments: &[String]) -> Result<String, String> {

@@ -41,9 +41,9 @@ pub(crate) fn add(workspace: &Workspace, entries: Vec<Value>) -> Result<(), Stri
 }
 
 /// Returns the run log with more entries; existing entries do not change.
-fn added(log: &str, more: Vec<Value>) -> Result<String, String> {
+fn added(log: &str, second: Vec<Value>) -> Result<String, String> {
     let mut entries: Vec<Value> = serde_json::from_str(log).map_err(|error| format!("{RUN_LOG}: {error}"))?;
-    entries.extend(more);
+    entries.extend(second);
     let lines: Vec<String> = entries.iter().map(|entry| format!("  {entry}")).collect();
     Ok(format!("[\n{}\n]\n", lines.join(",\n")))
 }
@@ -65,11 +65,11 @@ mod tests {
 
     #[test]
     fn the_run_log_only_grows() {
-        let one = added("[]\n", vec![json!({ "tool": "sim", "seed": 1 })]).unwrap();
-        let more = added(&one, vec![json!({ "tool": "other" }), json!({ "tool": "third" })]).unwrap();
-        let entries: Vec<Value> = serde_json::from_str(&more).unwrap();
+        let first = added("[]\n", vec![json!({ "tool": "sim", "seed": 1 })]).unwrap();
+        let second = added(&first, vec![json!({ "tool": "other" }), json!({ "tool": "third" })]).unwrap();
+        let entries: Vec<Value> = serde_json::from_str(&second).unwrap();
         assert_eq!((entries.len(), &entries[0]["tool"]), (3, &json!("sim")));
-        assert!(more.starts_with(one.trim_end_matches("\n]\n")));
+        assert!(second.starts_with(first.trim_end_matches("\n]\n")));
         assert!(added("nonsense", vec![]).unwrap_err().starts_with("testing/reliability/ledger.json"));
     }
 }

@@ -23,18 +23,18 @@ impl<'a> RustSource<'a> {
     /// Splits a file. Text that is not Rust results in meaningless pieces, never in a panic.
     pub(crate) fn new(source: &'a str) -> Self {
         let mut pieces = Vec::new();
-        let (mut at, mut code_from) = (0, 0);
-        while at < source.len() {
-            let rest = &source[at..];
-            let previous = source[..at].chars().next_back();
-            match piece_at(rest, previous) {
+        let (mut offset, mut code_from) = (0, 0);
+        while offset < source.len() {
+            let remaining = &source[offset..];
+            let previous = source[..offset].chars().next_back();
+            match piece_at(remaining, previous) {
                 Some((kind, length)) => {
-                    pieces.push((Kind::Code, code_from..at));
-                    pieces.push((kind, at..at + length));
-                    at += length;
-                    code_from = at;
+                    pieces.push((Kind::Code, code_from..offset));
+                    pieces.push((kind, offset..offset + length));
+                    offset += length;
+                    code_from = offset;
                 }
-                None => at += rest.chars().next().map_or(1, char::len_utf8),
+                None => offset += remaining.chars().next().map_or(1, char::len_utf8),
             }
         }
         pieces.push((Kind::Code, code_from..source.len()));
@@ -79,16 +79,16 @@ impl<'a> RustSource<'a> {
 }
 
 /// Returns the line number, from 1, of a byte offset.
-pub(crate) fn line_of(text: &str, at: usize) -> usize {
-    text[..at].matches('\n').count() + 1
+pub(crate) fn line_of(text: &str, offset: usize) -> usize {
+    text[..offset].matches('\n').count() + 1
 }
 
 /// Returns the byte offsets at which `word` is not part of a longer name.
 pub(crate) fn words<'a>(text: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
     let is_name = |c: char| c.is_alphanumeric() || c == '_';
-    text.match_indices(word).map(|(at, _)| at).filter(move |&at| {
-        !text[..at].chars().next_back().is_some_and(is_name)
-            && !text[at + word.len()..].chars().next().is_some_and(is_name)
+    text.match_indices(word).map(|(offset, _)| offset).filter(move |&offset| {
+        !text[..offset].chars().next_back().is_some_and(is_name)
+            && !text[offset + word.len()..].chars().next().is_some_and(is_name)
     })
 }
 
@@ -119,78 +119,78 @@ fn blanked(text: &str) -> String {
 }
 
 /// Returns the kind and length of the comment or literal at the start of a text.
-fn piece_at(rest: &str, previous: Option<char>) -> Option<(Kind, usize)> {
-    if rest.starts_with("//") {
-        return Some((Kind::Comment, rest.find('\n').unwrap_or(rest.len())));
+fn piece_at(remaining: &str, previous: Option<char>) -> Option<(Kind, usize)> {
+    if remaining.starts_with("//") {
+        return Some((Kind::Comment, remaining.find('\n').unwrap_or(remaining.len())));
     }
-    if rest.starts_with("/*") {
-        return Some((Kind::Comment, block_comment_length(rest)));
+    if remaining.starts_with("/*") {
+        return Some((Kind::Comment, block_comment_length(remaining)));
     }
-    if rest.starts_with('"') {
-        return Some((Kind::Text, quoted_length(rest)));
+    if remaining.starts_with('"') {
+        return Some((Kind::Text, quoted_length(remaining)));
     }
-    if rest.starts_with('\'') {
-        return character_length(rest).map(|length| (Kind::Character, length));
+    if remaining.starts_with('\'') {
+        return character_length(remaining).map(|length| (Kind::Character, length));
     }
     // In `foor"..."`, which is not valid Rust, the `r` belongs to a name.
     let is_word_start = !previous.is_some_and(|c| c.is_alphanumeric() || c == '_');
-    let raw = rest.trim_start_matches(['b', 'c']);
-    if is_word_start && rest.len() - raw.len() <= 1 && raw.starts_with('r') {
-        return raw_length(raw).map(|length| (Kind::Text, rest.len() - raw.len() + length));
+    let raw = remaining.trim_start_matches(['b', 'c']);
+    if is_word_start && remaining.len() - raw.len() <= 1 && raw.starts_with('r') {
+        return raw_length(raw).map(|length| (Kind::Text, remaining.len() - raw.len() + length));
     }
     None
 }
 
 /// Returns the length of a character literal; `None` for a lifetime.
-fn character_length(rest: &str) -> Option<usize> {
-    let mut symbols = rest.char_indices().skip(1);
+fn character_length(remaining: &str) -> Option<usize> {
+    let mut symbols = remaining.char_indices().skip(1);
     match symbols.next()?.1 {
         // The escaped symbol may be a quote, so the search for the closing quote starts after it.
-        '\\' => rest.get(3..)?.find('\'').map(|at| at + 4),
-        _ => symbols.next().filter(|(_, symbol)| *symbol == '\'').map(|(at, _)| at + 1),
+        '\\' => remaining.get(3..)?.find('\'').map(|offset| offset + 4),
+        _ => symbols.next().filter(|(_, symbol)| *symbol == '\'').map(|(offset, _)| offset + 1),
     }
 }
 
-fn block_comment_length(rest: &str) -> usize {
-    let (mut depth, mut at) = (0_usize, 0);
-    while at < rest.len() {
-        if rest[at..].starts_with("/*") {
+fn block_comment_length(remaining: &str) -> usize {
+    let (mut depth, mut offset) = (0_usize, 0);
+    while offset < remaining.len() {
+        if remaining[offset..].starts_with("/*") {
             depth += 1;
-            at += 2;
-        } else if rest[at..].starts_with("*/") {
+            offset += 2;
+        } else if remaining[offset..].starts_with("*/") {
             depth -= 1;
-            at += 2;
+            offset += 2;
             if depth == 0 {
-                return at;
+                return offset;
             }
         } else {
-            at += rest[at..].chars().next().map_or(1, char::len_utf8);
+            offset += remaining[offset..].chars().next().map_or(1, char::len_utf8);
         }
     }
-    rest.len()
+    remaining.len()
 }
 
-fn quoted_length(rest: &str) -> usize {
+fn quoted_length(remaining: &str) -> usize {
     let mut escaped = false;
-    for (at, symbol) in rest.char_indices().skip(1) {
+    for (offset, symbol) in remaining.char_indices().skip(1) {
         match symbol {
             _ if escaped => escaped = false,
             '\\' => escaped = true,
-            '"' => return at + 1,
+            '"' => return offset + 1,
             _ => {}
         }
     }
-    rest.len()
+    remaining.len()
 }
 
-fn raw_length(rest: &str) -> Option<usize> {
-    let hashes = rest[1..].chars().take_while(|&c| c == '#').count();
+fn raw_length(remaining: &str) -> Option<usize> {
+    let hashes = remaining[1..].chars().take_while(|&c| c == '#').count();
     let opened = 1 + hashes;
-    if !rest[opened..].starts_with('"') {
+    if !remaining[opened..].starts_with('"') {
         return None;
     }
     let closing = format!("\"{}", "#".repeat(hashes));
-    Some(rest[opened + 1..].find(&closing).map_or(rest.len(), |at| opened + 1 + at + closing.len()))
+    Some(remaining[opened + 1..].find(&closing).map_or(remaining.len(), |offset| opened + 1 + offset + closing.len()))
 }
 
 #[cfg(test)]

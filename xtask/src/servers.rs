@@ -119,14 +119,14 @@ fn apt(arguments: &[&str]) -> Result<(), String> {
     }
     let prefix: &[&str] = if rustix::process::geteuid().is_root() { &[] } else { &["sudo", "-n"] };
     // Waits while another process on the machine installs packages.
-    let words = [prefix, &["apt-get", "-o", "DPkg::Lock::Timeout=300"], arguments].concat();
-    let mut command = Command::new(words[0]);
-    let output = process::output(command.args(&words[1..]).env("DEBIAN_FRONTEND", "noninteractive"))?;
+    let command_line = [prefix, &["apt-get", "-o", "DPkg::Lock::Timeout=300"], arguments].concat();
+    let mut command = Command::new(command_line[0]);
+    let output = process::output(command.args(&command_line[1..]).env("DEBIAN_FRONTEND", "noninteractive"))?;
     if output.status.success() {
         return Ok(());
     }
     let printed = [output.stdout, output.stderr].concat();
-    Err(format!("`{}` ended with {}:\n{}", words.join(" "), output.status, last_lines(&printed, MAX_LINES)))
+    Err(format!("`{}` ended with {}:\n{}", command_line.join(" "), output.status, last_lines(&printed, MAX_LINES)))
 }
 
 #[cfg(test)]

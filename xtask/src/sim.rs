@@ -21,16 +21,16 @@ pub(crate) const HELP: &str = "Simulate crashes, takeovers and failing checkpoin
 const PROGRAM: &str = "superstep-sim";
 /// Number of schedules in `cargo xtask test`. With fewer, the simulation does not require that every invariant was
 /// checked. The search for seeded bugs has its own limit (`SEEDED_BUG_LIMIT` in `testing/sim/src/main.rs`).
-const SHORT: &str = "20000";
+const CI_SCHEDULES: &str = "20000";
 /// Time limit of `cargo xtask sim`, which may run millions of schedules.
-const BY_HAND: Duration = minutes(24 * 60);
+const MANUAL_TIME_LIMIT: Duration = minutes(24 * 60);
 
 /// Runs the simulation; with `--record`, adds an entry to the run log.
 ///
 /// # Errors
 /// Returns an error if an invariant was violated, a seeded bug was not found, or the run log cannot be written.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
-    process::within(BY_HAND, || perform(workspace, arguments))
+    process::within(MANUAL_TIME_LIMIT, || perform(workspace, arguments))
 }
 
 fn perform(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
@@ -50,7 +50,7 @@ fn perform(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
 /// # Errors
 /// Returns an error if an invariant was violated or a seeded bug was not found.
 pub(crate) fn check(workspace: &Workspace) -> Result<(), String> {
-    start(workspace, &["--schedules", SHORT])
+    start(workspace, &["--schedules", CI_SCHEDULES])
 }
 
 fn start(workspace: &Workspace, arguments: &[&str]) -> Result<(), String> {

@@ -68,13 +68,13 @@ pub(crate) fn of_nextest(printed: &str) -> Result<Tally, String> {
     // For example `Summary [   0.272s] 55 tests run: 54 passed (1 slow), 1 failed, 3 skipped`.
     let line = printed.lines().rev().find(|line| line.trim_start().starts_with("Summary ["));
     let line = line.ok_or("`cargo nextest run` printed no summary")?;
-    let unread = || format!("the summary of `cargo nextest run` cannot be read: {line}");
-    let (run, counts) = line.split_once(" run: ").ok_or_else(unread)?;
-    let run = run.split_once(']').and_then(|(_, run)| run.split_whitespace().next()).ok_or_else(unread)?;
+    let invalid = || format!("the summary of `cargo nextest run` cannot be read: {line}");
+    let (run, counts) = line.split_once(" run: ").ok_or_else(invalid)?;
+    let run = run.split_once(']').and_then(|(_, run)| run.split_whitespace().next()).ok_or_else(invalid)?;
     let mut tally = Tally::default();
     for count in without_brackets(counts).split(',') {
-        let (number, state) = count.trim().split_once(' ').ok_or_else(unread)?;
-        let number: u64 = number.parse().map_err(|_| unread())?;
+        let (number, state) = count.trim().split_once(' ').ok_or_else(invalid)?;
+        let number: u64 = number.parse().map_err(|_| invalid())?;
         match state.trim() {
             "passed" => tally.passed += number,
             "skipped" => tally.skipped += number,
@@ -83,7 +83,7 @@ pub(crate) fn of_nextest(printed: &str) -> Result<Tally, String> {
     }
     // `12/55 tests run`: the others were not started.
     if let Some((started, all)) = run.split_once('/') {
-        let (started, all): (u64, u64) = (started.parse().map_err(|_| unread())?, all.parse().map_err(|_| unread())?);
+        let (started, all): (u64, u64) = (started.parse().map_err(|_| invalid())?, all.parse().map_err(|_| invalid())?);
         tally.skipped += all.saturating_sub(started);
     }
     Ok(tally)

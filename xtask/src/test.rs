@@ -73,13 +73,24 @@ const FORMAT_WEIGHTS: [&str; 9] =
     ["fmt", "--manifest-path", WEIGHTS, "-p", "superstep-weights", "-p", "superstep-weights-cli", "--", "--check"];
 const CLIPPY: [&str; 7] = ["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"];
 const DOC_TESTS: [&str; 4] = ["test", "--workspace", "--doc", "--all-features"];
+/// Builds the benchmark of peers, a separate workspace, without the peers: it uses the public API of the engine.
+const PEER_BENCHMARK: [&str; 8] = [
+    "check",
+    "--manifest-path",
+    "bench/peers/Cargo.toml",
+    "--locked",
+    "--package",
+    "measure",
+    "--package",
+    "peer-superstep",
+];
 const DOCUMENTATION: StepKind = StepKind::Cargo {
     arguments: &["doc", "--workspace", "--no-deps", "--all-features"],
     environment: &[("RUSTDOCFLAGS", "-D warnings")],
 };
 
 /// All steps in order. Each limit is several times the duration of the step on two busy cores without earlier builds.
-const STEPS: [Step; 18] = [
+const STEPS: [Step; 19] = [
     Step::cargo("fmt", 5, &FORMAT),
     Step::cargo("fmt of local weights", 5, &FORMAT_WEIGHTS),
     Step::cargo("clippy", 25, &CLIPPY),
@@ -91,6 +102,7 @@ const STEPS: [Step; 18] = [
     Step::new("torture", 15, StepKind::Torture).thorough(),
     Step::cargo("doc tests", 20, &DOC_TESTS).thorough(),
     Step::new("documentation", 15, DOCUMENTATION).thorough(),
+    Step::cargo("benchmark of peers", 15, &PEER_BENCHMARK).thorough(),
     Step::new("tidy", 5, StepKind::Tidy),
     Step::new("spec", 5, StepKind::Spec),
     Step::new("LangGraph conformance suite", 10, StepKind::Conformance).thorough(),
@@ -197,6 +209,9 @@ fn run_step(workspace: &Workspace, work: &StepKind) -> (Tally, Option<String>) {
     }
 }
 
+/// Seed of the property tests, so that a run depends on the commit only. `cargo nextest run` generates new cases.
+const PROPERTY_TEST_SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "1");
+
 /// Runs all tests except optional groups with a missing requirement. Returns nextest's counts, and an error on failure.
 fn run_tests(workspace: &Workspace) -> (Tally, Option<String>) {
     let missing: Vec<(&Optional, String)> =
@@ -208,6 +223,9 @@ fn run_tests(workspace: &Workspace) -> (Tally, Option<String>) {
         arguments.extend(["-E", &filter]);
     }
     let mut command = workspace.cargo(&arguments);
+    if std::env::var_os(PROPERTY_TEST_SEED.0).is_none() {
+        command.env(PROPERTY_TEST_SEED.0, PROPERTY_TEST_SEED.1);
+    }
     if std::io::stderr().is_terminal() {
         // The output goes through a pipe, which would turn colours off.
         command.env("CARGO_TERM_COLOR", "always");

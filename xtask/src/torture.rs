@@ -19,16 +19,16 @@ pub(crate) const HELP: &str = "Test real databases with kills, power loss, disk 
 
 const PROGRAM: &str = "superstep-torture";
 /// Number of kills in `cargo xtask test`, which scales the other tests too, except those that depend on chance.
-const SHORT: &str = "20";
+const CI_KILLS: &str = "20";
 /// Time limit of `cargo xtask torture`, which may run thousands of kills.
-const BY_HAND: Duration = minutes(24 * 60);
+const MANUAL_TIME_LIMIT: Duration = minutes(24 * 60);
 
 /// Runs the fault tests; with `--record`, adds their entries to the run log.
 ///
 /// # Errors
 /// Returns an error if a test found a violation or could not be run, or the run log cannot be written.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
-    process::within(BY_HAND, || perform(workspace, arguments))
+    process::within(MANUAL_TIME_LIMIT, || perform(workspace, arguments))
 }
 
 fn perform(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
@@ -47,22 +47,22 @@ fn perform(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
 /// # Errors
 /// Returns an error if a test found a violation or could not be run.
 pub(crate) fn check(workspace: &Workspace) -> Result<Tally, String> {
-    let mut command = release::program(workspace, PROGRAM, &["--kills", SHORT])?;
+    let mut command = release::program(workspace, PROGRAM, &["--kills", CI_KILLS])?;
     let output = process::passed_through(&mut command)?;
     if !output.status.success() {
         return Err(format!("the fault tests failed: {}", output.status));
     }
     let mut tally = Tally::passed();
-    for (proof, reason) in left_out(&String::from_utf8_lossy(&output.stdout)) {
-        tally.skip(1, &format!("torture `{proof}`"), reason);
+    for (test, reason) in skipped_tests(&String::from_utf8_lossy(&output.stdout)) {
+        tally.skip(1, &format!("torture `{test}`"), reason);
     }
     Ok(tally)
 }
 
 /// Returns the tests that the program skipped, with the reasons.
-fn left_out(printed: &str) -> Vec<(String, String)> {
-    let proofs = printed.lines().filter_map(|line| line.split_once(" SKIPPED: "));
-    proofs.map(|(proof, reason)| (proof.trim().to_owned(), reason.to_owned())).collect()
+fn skipped_tests(printed: &str) -> Vec<(String, String)> {
+    let tests = printed.lines().filter_map(|line| line.split_once(" SKIPPED: "));
+    tests.map(|(test, reason)| (test.trim().to_owned(), reason.to_owned())).collect()
 }
 
 fn start(workspace: &Workspace, arguments: &[&str]) -> Result<(), String> {
@@ -99,13 +99,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn proofs_that_were_left_out_are_found() {
+    fn skipped_tests_are_found() {
         let printed = "kill     20 kills; 0 violations; 1.0 s\nfull     SKIPPED: no namespaces: a, b\n";
-        assert_eq!(left_out(printed), [("full".to_owned(), "no namespaces: a, b".to_owned())]);
+        assert_eq!(skipped_tests(printed), [("full".to_owned(), "no namespaces: a, b".to_owned())]);
     }
 
     #[test]
-    fn an_entry_has_what_was_done_and_of_which_commit() {
+    fn an_entry_has_the_counts_and_the_commit() {
         let report = json!({ "proof": "kill", "seed": 1, "counts": { "kills": 100 }, "violations": 0, "seconds": 5.0 });
         let commit = Commit { hash: "abc".to_owned(), date: "2026-01-01".to_owned() };
         let entry = entry(&report, &commit);

@@ -44,43 +44,43 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
     }
     compare(&files(&built)?, &files(&dist)?)?;
     npm(&web, &["run", "sizes", "--silent"])?;
-    in_a_browser(workspace, &web)
+    run_browser_tests(workspace, &web)
 }
 
 /// Runs the browser tests of the pages.
-fn in_a_browser(workspace: &Workspace, web: &Path) -> Result<(), String> {
+fn run_browser_tests(workspace: &Workspace, web: &Path) -> Result<(), String> {
     // Builds the program with the same arguments as the tests, so that `cargo xtask test` does not build it again.
     let build = ["test", "--quiet", "--workspace", "--all-features", "--no-run"];
     process::run(&mut workspace.cargo(&build))?;
     let program = workspace.target()?.join("debug/superstep");
-    let served = Served::start(&program, &workspace.target()?.join("web-served"))?;
+    let server = ServerProcess::start(&program, &workspace.target()?.join("web-served"))?;
     for page in PAGES {
         let script = web.join(format!("e2e/{page}.mjs"));
         let mut node = Command::new("node");
-        node.arg(&script).arg(&served.url).current_dir(web);
+        node.arg(&script).arg(&server.url).current_dir(web);
         process::run(&mut node).map_err(|problem| format!("the page `/{page}` in a browser: {problem}"))?;
     }
     Ok(())
 }
 
 /// The running server on a free port. Dropping it ends the server and its child processes.
-struct Served {
+struct ServerProcess {
     _group: Group,
     url: String,
 }
 
 /// Timeout for the address that the server prints after its start.
-const START: Duration = Duration::from_secs(120);
+const START_TIMEOUT: Duration = Duration::from_secs(120);
 
-impl Served {
+impl ServerProcess {
     fn start(program: &Path, folder: &Path) -> Result<Self, String> {
         let _ = std::fs::remove_dir_all(folder);
         std::fs::create_dir_all(folder).map_err(|error| format!("no folder {}: {error}", folder.display()))?;
-        let many = ["--debates-per-hour", "1000", "--debates-at-once", "100", "--pace", "10"];
+        let limits = ["--debates-per-hour", "1000", "--debates-at-once", "100", "--pace", "10"];
         let mut command = Command::new(program);
-        command.args(["serve", "--port", "0"]).args(many).current_dir(folder).stdout(Stdio::piped());
+        command.args(["serve", "--port", "0"]).args(limits).current_dir(folder).stdout(Stdio::piped());
         let mut group = Group::start(&mut command)?;
-        let url = group.first_line(START)?.trim().to_owned();
+        let url = group.first_line(START_TIMEOUT)?.trim().to_owned();
         if url.starts_with("http://") {
             Ok(Self { _group: group, url })
         } else {
@@ -98,13 +98,13 @@ type Files = BTreeMap<PathBuf, Vec<u8>>;
 
 /// Returns the content of every file below a folder, by its path in the folder.
 fn files(folder: &Path) -> Result<Files, String> {
-    let (mut contents, mut left) = (Files::new(), vec![folder.to_owned()]);
-    while let Some(next) = left.pop() {
+    let (mut contents, mut pending) = (Files::new(), vec![folder.to_owned()]);
+    while let Some(next) = pending.pop() {
         let entries = std::fs::read_dir(&next).map_err(|error| format!("{}: {error}", next.display()))?;
         for entry in entries.flatten() {
             let path = entry.path();
             if path.is_dir() {
-                left.push(path);
+                pending.push(path);
                 continue;
             }
             let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;

@@ -50,8 +50,8 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
 pub(crate) fn check_library(workspace: &Workspace) -> Result<Tally, String> {
     let mut tally = Tally::default();
     tally.skip(1, "command line with local weights", "only `cargo xtask weights` builds and tests it");
-    let (now, path) = (digest(workspace)?, green(workspace)?);
-    if std::fs::read_to_string(&path).is_ok_and(|green| green == now) {
+    let (digest, path) = (digest(workspace)?, passed_digest_path(workspace)?);
+    if std::fs::read_to_string(&path).is_ok_and(|passed| passed == digest) {
         println!("    local weights: unchanged since they last passed");
         tally.skip(1, "local weights", "unchanged since they last passed; `cargo xtask weights` tests them anyway");
         return Ok(tally);
@@ -59,7 +59,7 @@ pub(crate) fn check_library(workspace: &Workspace) -> Result<Tally, String> {
     let library = check(workspace, &["-p", "superstep-weights"])?;
     // A run with skipped tests does not count as passed.
     if library.skipped == 0 {
-        std::fs::write(&path, now).map_err(|error| format!("{}: {error}", path.display()))?;
+        std::fs::write(&path, digest).map_err(|error| format!("{}: {error}", path.display()))?;
     }
     tally.add(library);
     Ok(tally)
@@ -75,8 +75,8 @@ fn check(workspace: &Workspace, packages: &[&str]) -> Result<Tally, String> {
     }
     let model = file.as_deref().unwrap_or(Path::new(""));
     let lints = [&["clippy", "--locked"], packages, &["--all-targets", "--", "-D", "warnings"]].concat();
-    call(workspace, &lints, model)?;
-    let tested = call(workspace, &tests, model)?;
+    run_cargo(workspace, &lints, model)?;
+    let tested = run_cargo(workspace, &tests, model)?;
     if let Err(problem) = &file {
         let left_out = filtered_out(&String::from_utf8_lossy(&tested.stdout));
         tally.skip(left_out.max(1), "tests with a real model", format!("the model cannot be downloaded: {problem}"));
@@ -84,9 +84,9 @@ fn check(workspace: &Workspace, packages: &[&str]) -> Result<Tally, String> {
     Ok(tally)
 }
 
-fn call(workspace: &Workspace, words: &[&str], model: &Path) -> Result<Output, String> {
-    let (command, rest) = words.split_first().ok_or("no command")?;
-    let arguments = [&[*command, "--manifest-path", WEIGHTS], rest].concat();
+fn run_cargo(workspace: &Workspace, arguments: &[&str], model: &Path) -> Result<Output, String> {
+    let (command, options) = arguments.split_first().ok_or("no command")?;
+    let arguments = [&[*command, "--manifest-path", WEIGHTS], options].concat();
     let mut cargo = workspace.cargo(&arguments);
     // A separate build folder, because another lock file and profile would invalidate the artifacts of the workspace.
     cargo.env("CARGO_TARGET_DIR", folder(workspace)?).env("SUPERSTEP_WEIGHTS", model);
@@ -102,8 +102,8 @@ fn folder(workspace: &Workspace) -> Result<PathBuf, String> {
 }
 
 /// Returns the path of the file with the digest of the last passed run without skipped tests.
-fn green(workspace: &Workspace) -> Result<PathBuf, String> {
-    Ok(folder(workspace)?.join("green"))
+fn passed_digest_path(workspace: &Workspace) -> Result<PathBuf, String> {
+    Ok(folder(workspace)?.join("passed-digest"))
 }
 
 /// Returns a digest of the inputs of the library, including the compiler version.

@@ -86,7 +86,7 @@ impl Workspace {
                 continue;
             }
             if path.is_dir() {
-                if !is_left_out(&path) {
+                if !is_excluded(&path) {
                     self.collect(&path, files)?;
                 }
             } else if let Ok(text) = fs::read_to_string(&path) {
@@ -114,9 +114,9 @@ impl Workspace {
     /// # Errors
     /// Returns an error if Cargo fails or its output is not JSON.
     pub(crate) fn metadata_of(&self, manifest: &str) -> Result<Value, String> {
-        let words = ["metadata", "--format-version", "1", "--all-features", "--manifest-path", manifest];
-        let answer = self.cargo_output(&words)?;
-        serde_json::from_str(&answer).map_err(|error| format!("`cargo metadata`: {error}"))
+        let arguments = ["metadata", "--format-version", "1", "--all-features", "--manifest-path", manifest];
+        let output = self.cargo_output(&arguments)?;
+        serde_json::from_str(&output).map_err(|error| format!("`cargo metadata`: {error}"))
     }
 
     /// Returns the build folder.
@@ -124,8 +124,8 @@ impl Workspace {
     /// # Errors
     /// Returns an error if Cargo fails.
     pub(crate) fn target(&self) -> Result<PathBuf, String> {
-        let answer = self.cargo_output(&["metadata", "--format-version", "1", "--no-deps"])?;
-        let metadata: Value = serde_json::from_str(&answer).map_err(|error| format!("`cargo metadata`: {error}"))?;
+        let output = self.cargo_output(&["metadata", "--format-version", "1", "--no-deps"])?;
+        let metadata: Value = serde_json::from_str(&output).map_err(|error| format!("`cargo metadata`: {error}"))?;
         metadata["target_directory"].as_str().map(PathBuf::from).ok_or_else(|| "Cargo names no build folder".to_owned())
     }
 
@@ -134,8 +134,8 @@ impl Workspace {
     /// # Errors
     /// Returns an error if Cargo fails.
     pub(crate) fn tree(&self, arguments: &[&str]) -> Result<BTreeSet<String>, String> {
-        let answer = self.cargo_output(&[&["tree", "--prefix", "none", "--format", "{p}"], arguments].concat())?;
-        Ok(tree_lines(&answer))
+        let output = self.cargo_output(&[&["tree", "--prefix", "none", "--format", "{p}"], arguments].concat())?;
+        Ok(tree_lines(&output))
     }
 
     fn cargo_output(&self, arguments: &[&str]) -> Result<String, String> {
@@ -149,15 +149,15 @@ impl Workspace {
 }
 
 /// Returns the `name version` pairs of a `cargo tree` output, without paths and marks of repetitions.
-fn tree_lines(answer: &str) -> BTreeSet<String> {
+fn tree_lines(output: &str) -> BTreeSet<String> {
     let pair = |line: &str| {
-        let mut words = line.split_whitespace();
-        Some(format!("{} {}", words.next()?, words.next()?.trim_start_matches('v')))
+        let mut fields = line.split_whitespace();
+        Some(format!("{} {}", fields.next()?, fields.next()?.trim_start_matches('v')))
     };
-    answer.lines().filter_map(pair).collect()
+    output.lines().filter_map(pair).collect()
 }
 
-fn is_left_out(folder: &Path) -> bool {
+fn is_excluded(folder: &Path) -> bool {
     let name = folder.file_name().unwrap_or_default();
     // Cargo puts this tag in every build folder.
     name == ".git" || name == "target" || name == "node_modules" || folder.join("CACHEDIR.TAG").exists()
@@ -168,9 +168,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tree_answer_becomes_names_with_versions() {
-        let answer = "superstep-core v0.1.0 (/some/where)\nserde v1.0.228\n\nserde v1.0.228 (*)\n";
-        assert_eq!(tree_lines(answer), BTreeSet::from(["serde 1.0.228".to_owned(), "superstep-core 0.1.0".to_owned()]));
+    fn a_tree_output_becomes_names_with_versions() {
+        let output = "superstep-core v0.1.0 (/some/where)\nserde v1.0.228\n\nserde v1.0.228 (*)\n";
+        assert_eq!(tree_lines(output), BTreeSet::from(["serde 1.0.228".to_owned(), "superstep-core 0.1.0".to_owned()]));
     }
 
     #[test]

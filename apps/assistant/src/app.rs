@@ -44,7 +44,7 @@ pub fn app(settings: AssistantSettings, models: ModelRegistry) -> Result<App> {
     }
     let shared_state = app_state.clone();
     let run_context =
-        move |order: &RunRequest| shared_state.get_blocking()?.run_context(&TurnOptions::read(&order.context));
+        move |request: &RunRequest| shared_state.get_blocking()?.run_context(&TurnOptions::from_json(&request.context));
     let graph = serve_graph_with_annotations(state_graph().compile()?, run_context, annotate_request);
     Ok(App::new("assistant", "Assistant").graph(graph).routes(routes(app_state)).page("assistant.html"))
 }
@@ -109,7 +109,7 @@ struct Inner {
     data: Arc<Dataset>,
     documents: Option<Arc<Documents>>,
     examples: Vec<String>,
-    limit: RateLimit,
+    rate_limit: RateLimit,
 }
 
 /// Names of the rule model in requests.
@@ -133,11 +133,11 @@ impl AssistantAppState {
         let (policy, profiles) = (Policy::load(settings.policy())?, Profiles::load(settings.profiles())?);
         let local = rule_model(&data, &optional_text(&settings.synonyms())?, &settings)?;
         let mut context = AssistantContext::new(local.clone(), tools, policy, profiles).fallback_model(local);
-        context = context.on_model_unavailable(settings.without_model).limits(settings.limits.clone());
-        context.remember_facts = settings.keeps_facts;
+        context = context.on_model_unavailable(settings.on_model_unavailable).limits(settings.limits.clone());
+        context.remember_facts = settings.remember_facts;
         context.today.clone_from(&settings.today);
-        let AssistantSettings { examples, limit, .. } = settings;
-        Ok(Self(Arc::new(Inner { context, models, data, documents, examples, limit })))
+        let AssistantSettings { examples, rate_limit, .. } = settings;
+        Ok(Self(Arc::new(Inner { context, models, data, documents, examples, rate_limit })))
     }
 
     /// Returns the run context for a turn with these options.
@@ -156,14 +156,14 @@ impl AssistantAppState {
         }
     }
 
-    pub(crate) fn limit(&self) -> RateLimit {
-        self.0.limit
+    pub(crate) fn rate_limit(&self) -> RateLimit {
+        self.0.rate_limit
     }
 
     /// Returns the limit for requests of a turn that was counted when the turn started: no rate limit, only a limit
     /// on concurrency.
     pub(crate) fn concurrency_limit(&self) -> RateLimit {
-        RateLimit { max_requests: usize::MAX, ..self.limit() }
+        RateLimit { max_requests: usize::MAX, ..self.rate_limit() }
     }
 
     /// Returns the maximum length of a message in bytes.
@@ -221,13 +221,13 @@ impl AssistantAppState {
             json!({ "name": spec.name, "description": spec.description, "destructive": spec.annotations.destructive })
         });
         let tables = data.catalog().tables.iter().filter(|table| can_query_table(&rights, &table.name));
-        let tables =
-            tables.map(|table| json!({ "name": table.name, "about": table.about, "rows": table.visible_row_count() }));
+        let tables = tables
+            .map(|table| json!({ "name": table.name, "about": table.comment, "rows": table.visible_row_count() }));
         let tables: Vec<Value> = tables.collect();
         let name = (!tables.is_empty()).then(|| data.name());
         let documents =
             documents.as_ref().filter(|_| ["search_docs", "read_file"].iter().any(|tool| rights.allows(tool)));
-        let RateLimit { max_requests: most, window: within, max_concurrent } = self.limit();
+        let RateLimit { max_requests, window, max_concurrent } = self.rate_limit();
         Ok(json!({
             "models": self.models(),
             "users": users.collect::<Vec<_>>(),
@@ -236,7 +236,7 @@ impl AssistantAppState {
             "documents": documents.map_or(0, |documents| documents.documents()),
             "examples": examples,
             "limits": {
-                "messageBytes": self.message_bytes(), "turns": most, "withinSeconds": within.as_secs(), "atOnce": max_concurrent,
+                "messageBytes": self.message_bytes(), "turns": max_requests, "withinSeconds": window.as_secs(), "atOnce": max_concurrent,
             },
         }))
     }
@@ -273,7 +273,7 @@ fn all_tools(
         clock: settings.clock.clone(),
         ..ToolSettings::new(data.clone())
     };
-    with_external_tools(tools(&own)?, settings.more_tools.clone())
+    with_external_tools(tools(&own)?, settings.external_tools.clone())
 }
 
 /// Returns true if the permissions include the table and a tool that reads tables.

@@ -18,7 +18,7 @@ pub struct AssistantContext {
     /// Rule model that answers if the model cannot be reached.
     pub fallback_model: Option<SharedModel>,
     /// Reaction to a model that cannot be reached.
-    pub without_model: ModelUnavailablePolicy,
+    pub on_model_unavailable: ModelUnavailablePolicy,
     /// Policy of the assistant.
     pub policy: Arc<Policy>,
     /// Users.
@@ -95,7 +95,7 @@ impl AssistantContext {
         Self {
             model: model.into(),
             fallback_model: None,
-            without_model: ModelUnavailablePolicy::default(),
+            on_model_unavailable: ModelUnavailablePolicy::default(),
             policy,
             profiles: Arc::new(profiles),
             remember_facts: false,
@@ -116,8 +116,8 @@ impl AssistantContext {
 
     /// Sets the reaction to a model that cannot be reached.
     #[must_use]
-    pub fn on_model_unavailable(mut self, without_model: ModelUnavailablePolicy) -> Self {
-        self.without_model = without_model;
+    pub fn on_model_unavailable(mut self, on_model_unavailable: ModelUnavailablePolicy) -> Self {
+        self.on_model_unavailable = on_model_unavailable;
         self
     }
 
@@ -158,7 +158,7 @@ impl AssistantContext {
         self
     }
 
-    /// Returns the tools.
+    /// Returns all tools, before permissions apply.
     #[must_use]
     pub fn tools(&self) -> &ToolSet {
         &self.tools

@@ -15,8 +15,8 @@ use serde_json::{Value, json};
 use superstep::core::id::ThreadId;
 use superstep::{ErrorCode, ResumeValues};
 use superstep_server::{
-    ClientAddress, LastEventId, OwnedThreads, Problem, RunInput, RunRequest, RunService, RunStatus, ServedGraph,
-    StopMode, Subscription, SubscriptionEnd, ThreadRecord, ValidatedJson, ValidatedQuery, ag_ui_encoder,
+    CancelMode, ClientAddress, LastEventId, OwnedThreads, Problem, RunInput, RunRequest, RunService, RunStatus,
+    ServedGraph, Subscription, SubscriptionEnd, ThreadRecord, ValidatedJson, ValidatedQuery, ag_ui_encoder,
     encode_v2_events, new_thread_id, sse_response,
 };
 use utoipa_axum::router::OpenApiRouter;
@@ -43,7 +43,7 @@ pub(crate) const GRAPH: &str = "assistant";
 const CONVERSATIONS: OwnedThreads = OwnedThreads {
     graph: GRAPH,
     list_hint: "GET /api/assistant?userId=",
-    owner: |options| TurnOptions::read(options).user_id,
+    owner: |options| TurnOptions::from_json(options).user_id,
 };
 
 /// Returns the routes.
@@ -84,26 +84,26 @@ async fn send_message(
     let thread = request.thread()?.unwrap_or_else(new_thread_id);
     app_state.check_user(&request.user_id)?;
     let before = match CONVERSATIONS.find_owned(&runs, &thread, &request.user_id).await? {
-        Some(record) => Some(TurnOptions::read(&CONVERSATIONS.latest_context(&runs, &record).await?)),
+        Some(record) => Some(TurnOptions::from_json(&CONVERSATIONS.latest_context(&runs, &record).await?)),
         None => None,
     };
     let options = request.options(before.as_ref());
     // An unavailable model and an invalid message are rejected before the run is created.
     request.check()?;
-    drop(AgentState::open(&app_state.run_context(&options)?, &request.user_id, &request.message)?);
+    drop(AgentState::turn_input(&app_state.run_context(&options)?, &request.user_id, &request.message)?);
     let run_request =
         RunRequest::new(GRAPH, thread.clone(), RunInput::Input(request.input())).context(options.to_json());
     let run_request = if before.is_none() { run_request.title_from_text(&request.message) } else { run_request };
     runs.graph(GRAPH)?.validate(&run_request).await?;
     // Events of earlier turns are not sent again.
     let last = Some(runs.last_event_number(&thread).await?).filter(|last| *last > 0);
-    let permit = runs.acquire_permit(GRAPH, client, app_state.limit())?;
+    let permit = runs.acquire_permit(GRAPH, client, app_state.rate_limit())?;
     let subscription = match request.detach {
         true => {
             runs.start_with_permit(run_request, permit).await?;
             runs.subscribe(&thread, last).await?
         }
-        false => runs.start_and_subscribe(run_request, permit, last, StopMode::Drain).await?,
+        false => runs.start_and_subscribe(run_request, permit, last, CancelMode::Drain).await?,
     };
     let mut response = match wants_json(&headers) {
         true => wait_for_result(&runs, &app_state, subscription).await?,
@@ -194,7 +194,7 @@ async fn stop_session(
     ValidatedQuery(params): ValidatedQuery<UserParams>,
 ) -> Result<Response, Problem> {
     let record = find_owned_session(&runs, &app_state, (&id, &params.user_id)).await?;
-    runs.cancel(&record.thread, StopMode::Cancel).await?;
+    runs.cancel(&record.thread, CancelMode::Immediate).await?;
     Ok(accepted(&record.thread))
 }
 

@@ -23,7 +23,7 @@
 //! let model = ScriptedModel::new([r#"{"next_step": "tool_use", "tool_calls": [{"tool": "now"}]}"#, "It is noon [1]."]);
 //! let context = AssistantContext::new(model, [now()], policy, profiles);
 //!
-//! let question = AgentState::open(&context, "ana", "What time is it?")?;
+//! let question = AgentState::turn_input(&context, "ana", "What time is it?")?;
 //! let done = create_assistant_graph(MemoryCheckpointer::new(), MemoryStore::new())?.invoke(question).thread("t").context(context).await?;
 //! assert_eq!(done.state.messages.last().unwrap().text(), "It is noon [1].");
 //! # Ok(()) }

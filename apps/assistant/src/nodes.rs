@@ -12,7 +12,7 @@ mod tool_router;
 mod verifier;
 
 pub use approval::{Decision, DecisionKind};
-pub(crate) use generator::generator;
+pub(crate) use generator::{BY_RULES, generator};
 pub(crate) use ingress::ingress;
 pub(crate) use planner::planner;
 pub(crate) use summarizer::summarizer;

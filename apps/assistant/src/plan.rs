@@ -132,7 +132,7 @@ impl Plan {
 }
 
 impl PlannedCall {
-    /// Creates a call.
+    /// Creates a call without dependencies and reason.
     #[must_use]
     pub fn new(id: impl Into<String>, tool: impl Into<String>, args: Map<String, Value>) -> Self {
         Self { id: id.into(), tool: tool.into(), args, depends_on: Vec::new(), reason: String::new() }

@@ -36,14 +36,14 @@ pub struct Preferences {
     /// Code of the language of answers (default: `en`).
     pub language: String,
     /// Save facts about the user in long-term memory (default: the setting of the application).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub remember: Option<bool>,
+    #[serde(rename = "remember", skip_serializing_if = "Option::is_none")]
+    pub remember_facts: Option<bool>,
 }
 
 impl Default for Preferences {
     fn default() -> Self {
         let [length, units, zone, language] = ["normal", "metric", "UTC", "en"].map(str::to_owned);
-        Self { length, units, zone, language, remember: None }
+        Self { length, units, zone, language, remember_facts: None }
     }
 }
 

@@ -213,7 +213,7 @@ impl TaskPrompt {
 
     /// Parses a request that [`TaskPrompt::request`] built.
     #[must_use]
-    pub fn read(request: &ChatRequest) -> Option<Self> {
+    pub fn from_request(request: &ChatRequest) -> Option<Self> {
         let is_block = |message: &&Arc<Message>| message.role == Role::System && message.text().starts_with("task: ");
         let index = request.messages.iter().position(|message| is_block(&message))?;
         let text = request.messages[index].text();
@@ -257,8 +257,8 @@ mod tests {
             let request = prompt.request();
             assert!(request.messages[0].text().contains("They spoke about tents."));
             assert_eq!(request.messages.last().unwrap().text(), "task: plan\n{}");
-            assert_eq!(TaskPrompt::read(&request), Some(prompt));
+            assert_eq!(TaskPrompt::from_request(&request), Some(prompt));
         }
-        assert_eq!(TaskPrompt::read(&ChatRequest::new([Message::user("task: plan\n{}")])), None);
+        assert_eq!(TaskPrompt::from_request(&ChatRequest::new([Message::user("task: plan\n{}")])), None);
     }
 }

@@ -63,7 +63,7 @@ pub fn rules_for_dataset(dataset: impl Into<String>, catalog: Catalog, synonyms:
 }
 
 fn into_model(book: RuleModel) -> RuleBasedModel {
-    RuleBasedModel::from_fn(move |request, _| match TaskPrompt::read(request) {
+    RuleBasedModel::from_fn(move |request, _| match TaskPrompt::from_request(request) {
         Some(prompt) => ScriptedReply::text(book.reply(&prompt)),
         None => ScriptedReply::text(format!("This assistant is {LABEL}. It answers only requests of its own graph.")),
     })

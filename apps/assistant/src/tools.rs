@@ -35,7 +35,7 @@ use crate::data::Dataset;
 use query::bigquery::BigQuery;
 
 /// Timeout of a call.
-const TIME: Duration = Duration::from_secs(10);
+const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of retries of a failed call.
 const RETRIES: u32 = 2;
 
@@ -54,7 +54,7 @@ pub struct ToolSettings {
     pub bigquery: Option<Arc<BigQuery>>,
     /// Web tools.
     pub web: Option<WebSettings>,
-    /// Clock.
+    /// Clock of the `now` tool.
     pub clock: Arc<dyn Clock>,
 }
 

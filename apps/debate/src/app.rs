@@ -25,13 +25,13 @@ pub struct DebateSettings {
     /// Delay of the rule model per word, if a client streams the debate.
     pub typing_delay: Duration,
     /// Rate limit for creating debates, per client address.
-    pub limit: RateLimit,
+    pub rate_limit: RateLimit,
 }
 
 impl Default for DebateSettings {
     fn default() -> Self {
-        let limit = RateLimit { max_requests: 10, window: Duration::from_secs(3600), max_concurrent: 2 };
-        Self { evidence: None, typing_delay: Duration::from_millis(30), limit }
+        let rate_limit = RateLimit { max_requests: 10, window: Duration::from_secs(3600), max_concurrent: 2 };
+        Self { evidence: None, typing_delay: Duration::from_millis(30), rate_limit }
     }
 }
 
@@ -42,17 +42,17 @@ impl Default for DebateSettings {
 pub fn app(settings: DebateSettings, models: ModelRegistry) -> Result<App> {
     let evidence = settings.evidence.as_deref().map(Evidence::open).transpose()?.map(Arc::new);
     let graph = state_graph(RetryPolicy::exponential(3)).compile()?;
-    let platform = DebateAppState(Arc::new(Inner { settings, models, evidence, graph: graph.clone() }));
-    let app_state = platform.clone();
+    let app_state = DebateAppState(Arc::new(Inner { settings, models, evidence, graph: graph.clone() }));
+    let run_state = app_state.clone();
     let graph = serve_graph_with_annotations(
         graph,
-        move |order| app_state.run_context(&DebateOptions::read(&order.context)),
+        move |request| run_state.run_context(&DebateOptions::from_json(&request.context)),
         annotate_request,
     );
-    let app = App::new("debate", "Debate").graph(graph).routes(routes(platform.clone())).page("debate.html");
+    let app = App::new("debate", "Debate").graph(graph).routes(routes(app_state.clone())).page("debate.html");
     Ok(app.html_fallback(move |runs, id| {
-        let platform = platform.clone();
-        async move { render_noscript(&runs, &platform, &id).await }
+        let app_state = app_state.clone();
+        async move { render_noscript(&runs, &app_state, &id).await }
     }))
 }
 
@@ -96,8 +96,8 @@ impl DebateAppState {
                 if let Some(evidence) = &self.0.evidence {
                     builder = builder.evidence(evidence.clone());
                 }
-                if options.simulate_typing {
-                    builder = builder.pace(self.0.settings.typing_delay);
+                if options.has_typing_delay {
+                    builder = builder.typing_delay(self.0.settings.typing_delay);
                 }
                 Ok(builder.model())
             }
@@ -105,7 +105,7 @@ impl DebateAppState {
     }
 
     pub(crate) fn limit(&self) -> RateLimit {
-        self.0.settings.limit
+        self.0.settings.rate_limit
     }
 
     /// Returns the limit for continuing a debate: no rate limit, because the debate was counted when it was created,

@@ -29,7 +29,10 @@ pub struct DebateView {
 ///
 /// # Errors
 /// Returns an error if the thread does not exist, or if its state is not a complete debate.
-pub async fn read(threads: &Threads<DebateState, DebateContext>, thread: impl Into<ThreadId>) -> Result<DebateView> {
+pub async fn load_debate_view(
+    threads: &Threads<DebateState, DebateContext>,
+    thread: impl Into<ThreadId>,
+) -> Result<DebateView> {
     let thread = thread.into();
     let snapshot = threads.get_state(thread.clone()).await?;
     snapshot.state.check()?;
@@ -82,5 +85,5 @@ async fn first_checkpoint_time(
 }
 
 fn time(micros: i64) -> Result<Time> {
-    Time::from_unix_micros(micros).map_err(|fault| Error::internal(fault.message))
+    Time::from_unix_micros(micros).map_err(|error| Error::internal(error.message))
 }

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use superstep::ResumeValues;
 use superstep::core::id::{InterruptId, ThreadId};
 use superstep_server::{
-    ClientAddress, LastEventId, Problem, RunInput, RunRequest, RunService, RunStatus, ServedGraph, StopMode,
+    CancelMode, ClientAddress, LastEventId, Problem, RunInput, RunRequest, RunService, RunStatus, ServedGraph,
     Subscription, SubscriptionEnd, ThreadRecord, ThreadSearch, ValidatedJson, ValidatedQuery, ag_ui_encoder,
     encode_v2_events, new_thread_id, sse_response,
 };
@@ -40,7 +40,7 @@ use crate::transcript;
 pub(crate) const GRAPH: &str = "debate";
 
 /// Routes of the application.
-pub(crate) fn routes(platform: DebateAppState) -> OpenApiRouter<RunService> {
+pub(crate) fn routes(app_state: DebateAppState) -> OpenApiRouter<RunService> {
     OpenApiRouter::new()
         .routes(routes!(create_debate))
         .routes(routes!(get_settings))
@@ -50,7 +50,7 @@ pub(crate) fn routes(platform: DebateAppState) -> OpenApiRouter<RunService> {
         .routes(routes!(submit_approval))
         .routes(routes!(resume_debate))
         .routes(routes!(get_transcript))
-        .layer(Extension(platform))
+        .layer(Extension(app_state))
 }
 
 /// Starts a debate and streams it; with `Accept: application/json`, waits for its end and returns its state.
@@ -66,7 +66,7 @@ pub(crate) fn routes(platform: DebateAppState) -> OpenApiRouter<RunService> {
 )]
 async fn create_debate(
     State(runs): State<RunService>,
-    Extension(platform): Extension<DebateAppState>,
+    Extension(app_state): Extension<DebateAppState>,
     client: ClientAddress,
     headers: HeaderMap,
     ValidatedJson(opening): ValidatedJson<CreateDebateRequest>,
@@ -75,29 +75,32 @@ async fn create_debate(
     let thread = opening.thread()?.unwrap_or_else(new_thread_id);
     let before = find_existing_debate(&runs, &thread).await?;
     // An existing debate keeps its start time.
-    let is_new = platform.threads(&runs).status(&thread).await?.is_none();
+    let is_new = app_state.threads(&runs).status(&thread).await?.is_none();
     let input = opening.input(is_new)?;
-    let options = DebateOptions { simulate_typing: !waits, ..opening.options(before.as_ref())? };
+    let options = DebateOptions { has_typing_delay: !waits, ..opening.options(before.as_ref())? };
     // An unavailable model is reported before a debate is created.
-    platform.run_context(&options)?;
+    app_state.run_context(&options)?;
     let request =
         annotate_request(RunRequest::new(GRAPH, thread.clone(), RunInput::Input(input)).context(options.to_json()));
     // A rejected request does not count against the limit.
     runs.graph(GRAPH)?.validate(&request).await?;
-    let permit = runs.acquire_permit(GRAPH, client, platform.limit())?;
+    let permit = runs.acquire_permit(GRAPH, client, app_state.limit())?;
     let subscription = match opening.detach {
         true => {
             runs.start_with_permit(request, permit).await?;
             runs.subscribe(&thread, None).await?
         }
-        false => runs.start_and_subscribe(request, permit, None, StopMode::Drain).await?,
+        false => runs.start_and_subscribe(request, permit, None, CancelMode::Drain).await?,
     };
     let record = runs.get_thread(&thread).await?;
     let mut response = match waits {
-        true => wait_for_result(&runs, &platform, subscription).await?,
-        false => {
-            stream_response(subscription, (opening.format, None), debate_header(&record, &platform), runs.graph(GRAPH)?)
-        }
+        true => wait_for_result(&runs, &app_state, subscription).await?,
+        false => stream_response(
+            subscription,
+            (opening.format, None),
+            debate_header(&record, &app_state),
+            runs.graph(GRAPH)?,
+        ),
     };
     set_thread_id_header(response.headers_mut(), &thread);
     Ok(response)
@@ -110,10 +113,10 @@ async fn create_debate(
 )]
 async fn get_debate(
     State(runs): State<RunService>,
-    Extension(platform): Extension<DebateAppState>,
+    Extension(app_state): Extension<DebateAppState>,
     Path(id): Path<String>,
 ) -> Result<Json<Value>, Problem> {
-    Ok(Json(debate_response(&runs, &platform, &find_thread(&runs, id).await?).await?))
+    Ok(Json(debate_response(&runs, &app_state, &find_thread(&runs, id).await?).await?))
 }
 
 /// Streams the events of a debate after `Last-Event-ID`, past and live; ends with the run.
@@ -123,7 +126,7 @@ async fn get_debate(
 )]
 async fn stream_debate(
     State(runs): State<RunService>,
-    Extension(platform): Extension<DebateAppState>,
+    Extension(app_state): Extension<DebateAppState>,
     Path(id): Path<String>,
     ValidatedQuery(params): ValidatedQuery<StreamParams>,
     LastEventId(after): LastEventId,
@@ -132,7 +135,7 @@ async fn stream_debate(
     // Read from the beginning, wherever the client continues: the encoder derives the round from earlier events.
     let from_start = params.format != StreamFormat::Events;
     let subscription = runs.subscribe(&record.thread, after.filter(|_| !from_start)).await?;
-    Ok(stream_response(subscription, (params.format, after), debate_header(&record, &platform), runs.graph(GRAPH)?))
+    Ok(stream_response(subscription, (params.format, after), debate_header(&record, &app_state), runs.graph(GRAPH)?))
 }
 
 /// Answers the pending approval of a debate.
@@ -145,7 +148,7 @@ async fn stream_debate(
 )]
 async fn submit_approval(
     State(runs): State<RunService>,
-    Extension(platform): Extension<DebateAppState>,
+    Extension(app_state): Extension<DebateAppState>,
     Path(id): Path<String>,
     client: ClientAddress,
     ValidatedJson(answer): ValidatedJson<ApprovalRequest>,
@@ -155,7 +158,7 @@ async fn submit_approval(
     let open = pending_interrupt(&runs, &record, interrupt_id.as_deref()).await?;
     let answers = ResumeValues::from([(open, json!(answer))]);
     let request = RunRequest::new(GRAPH, thread.clone(), RunInput::Resume(answers));
-    let permit = runs.acquire_permit(GRAPH, client, platform.concurrency_limit())?;
+    let permit = runs.acquire_permit(GRAPH, client, app_state.concurrency_limit())?;
     if let Err(problem) = runs.start_with_permit(request.context(record.context), permit).await {
         // If another request was faster, the problem describes that.
         let open = open.to_string();
@@ -173,7 +176,7 @@ async fn submit_approval(
 )]
 async fn resume_debate(
     State(runs): State<RunService>,
-    Extension(platform): Extension<DebateAppState>,
+    Extension(app_state): Extension<DebateAppState>,
     client: ClientAddress,
     Path(id): Path<String>,
 ) -> Result<Response, Problem> {
@@ -184,8 +187,8 @@ async fn resume_debate(
         let detail = format!("debate `{thread}` cannot be resumed: its status is {}", responses::status(&record, None));
         return Err(Problem::conflict(detail).with_thread(&thread));
     }
-    platform.run_context(&DebateOptions::read(&record.context))?;
-    let permit = runs.acquire_permit(GRAPH, client, platform.concurrency_limit())?;
+    app_state.run_context(&DebateOptions::from_json(&record.context))?;
+    let permit = runs.acquire_permit(GRAPH, client, app_state.concurrency_limit())?;
     runs.start_with_permit(RunRequest::new(GRAPH, thread.clone(), RunInput::Continue).context(record.context), permit)
         .await?;
     Ok(accepted_response(&thread))
@@ -198,7 +201,7 @@ async fn resume_debate(
 )]
 async fn stop_debate(State(runs): State<RunService>, Path(id): Path<String>) -> Result<Response, Problem> {
     let record = find_thread(&runs, id).await?;
-    runs.cancel(&record.thread, StopMode::Cancel).await?;
+    runs.cancel(&record.thread, CancelMode::Immediate).await?;
     Ok(accepted_response(&record.thread))
 }
 
@@ -227,8 +230,8 @@ async fn list_debates(
 
 /// Returns the available models, the evidence and the limits.
 #[utoipa::path(get, path = "/api/debate/settings", tag = "debate", responses((status = OK)))]
-async fn get_settings(Extension(platform): Extension<DebateAppState>) -> Result<Json<Value>, Problem> {
-    platform.settings_json().await.map(Json)
+async fn get_settings(Extension(app_state): Extension<DebateAppState>) -> Result<Json<Value>, Problem> {
+    app_state.settings_json().await.map(Json)
 }
 
 /// Returns the transcript of a debate as Markdown, JSON or plain text.
@@ -238,12 +241,12 @@ async fn get_settings(Extension(platform): Extension<DebateAppState>) -> Result<
 )]
 async fn get_transcript(
     State(runs): State<RunService>,
-    Extension(platform): Extension<DebateAppState>,
+    Extension(app_state): Extension<DebateAppState>,
     Path(id): Path<String>,
     ValidatedQuery(params): ValidatedQuery<TranscriptParams>,
 ) -> Result<Response, Problem> {
     let record = find_thread(&runs, id).await?;
-    let seen = responses::load_debate_view(&runs, &platform, &record).await?;
+    let seen = responses::find_debate_view(&runs, &app_state, &record).await?;
     let debate = seen.ok_or_else(|| no_events_problem(&record.thread))?.state;
     let (kind, ending, text) = match params.format {
         TranscriptFormat::Md => ("text/markdown; charset=utf-8", "md", transcript::markdown(&debate)),
@@ -255,10 +258,10 @@ async fn get_transcript(
 }
 
 /// Renders a debate that has ended as HTML for clients without JavaScript.
-pub(crate) async fn render_noscript(runs: &RunService, platform: &DebateAppState, id: &str) -> Option<String> {
+pub(crate) async fn render_noscript(runs: &RunService, app_state: &DebateAppState, id: &str) -> Option<String> {
     let record = runs.find_thread(&ThreadId::from(id)).await.ok()??;
     let is_over = record.graph == GRAPH && record.status == RunStatus::Succeeded;
-    let seen = responses::load_debate_view(runs, platform, &record).await.ok()?.filter(|_| is_over);
+    let seen = responses::find_debate_view(runs, app_state, &record).await.ok()?.filter(|_| is_over);
     seen.map(|seen| transcript::html(&seen.state))
 }
 
@@ -331,7 +334,7 @@ fn stream_response(
 /// Waits for the end of the run, and returns the debate as it is then.
 async fn wait_for_result(
     runs: &RunService,
-    platform: &DebateAppState,
+    app_state: &DebateAppState,
     mut subscription: Subscription,
 ) -> Result<Response, Problem> {
     let mut last_number = None;
@@ -353,7 +356,7 @@ async fn wait_for_result(
     if let Some(failure) = record.error.as_ref().filter(|_| record.status == RunStatus::Failed) {
         return Err(responses::run_error_problem(failure, &record.thread));
     }
-    Ok(Json(debate_response(runs, platform, &record).await?).into_response())
+    Ok(Json(debate_response(runs, app_state, &record).await?).into_response())
 }
 
 fn wants_json(headers: &HeaderMap) -> bool {

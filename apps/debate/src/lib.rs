@@ -24,6 +24,11 @@
 //!
 //! To use a model of a provider, or the rule model, only the [`DebateContext`] changes.
 
+/// Programs of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme_doc_tests {}
+
 mod app;
 mod context;
 mod debate_view;
@@ -41,9 +46,9 @@ pub mod transcript;
 
 pub use app::{DebateSettings, app};
 pub use context::{ApprovalMode, DebateContext, FactCheckMode};
-pub use debate_view::{DebateView, backfill_start_time, read};
+pub use debate_view::{DebateView, backfill_start_time, load_debate_view};
 pub use graph::{create_debate_graph, state_graph};
 pub use http::DebateOptions;
 pub use migration::VERSIONS;
 pub use nodes::ApprovalAnswer;
-pub use state::{DebateState, DebateStateUpdate, DebateStatus, MAX_ROUNDS, MAX_TOPIC_CHARS, ROUNDS};
+pub use state::{DEFAULT_ROUNDS, DebateState, DebateStateUpdate, DebateStatus, MAX_ROUNDS, MAX_TOPIC_CHARS};

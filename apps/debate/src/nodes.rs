@@ -17,5 +17,5 @@ use superstep::{NodeError, TaskContext};
 
 /// Returns the current time of the run's clock.
 fn now(cx: &TaskContext) -> Result<Time, NodeError> {
-    Time::from_unix_micros(cx.now()).map_err(|fault| NodeError::new(fault.message).fatal())
+    Time::from_unix_micros(cx.now()).map_err(|error| NodeError::new(error.message).fatal())
 }

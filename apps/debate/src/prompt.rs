@@ -70,7 +70,7 @@ impl TurnPrompt {
 
     /// Parses the prompt from the last message of a request.
     #[must_use]
-    pub fn read(request: &ChatRequest) -> Option<Self> {
+    pub fn from_request(request: &ChatRequest) -> Option<Self> {
         let text = request.messages.last()?.text();
         let mut lines = text.lines();
         let first = lines.next()?.strip_prefix("You are the ")?.strip_suffix('.')?;
@@ -101,8 +101,8 @@ mod tests {
                 vec!["the claim \"x\" is false (file.md#a)".to_owned(), "ended by the user after round 1".to_owned()];
             let prompt = TurnPrompt { role, round: 2, max_rounds: 3, topic: topic.to_owned(), notes };
             let request = ChatRequest::new([Message::user("before"), prompt.message()]);
-            assert_eq!(TurnPrompt::read(&request), Some(prompt));
+            assert_eq!(TurnPrompt::from_request(&request), Some(prompt));
         }
-        assert_eq!(TurnPrompt::read(&ChatRequest::new([Message::user("hello")])), None);
+        assert_eq!(TurnPrompt::from_request(&ChatRequest::new([Message::user("hello")])), None);
     }
 }

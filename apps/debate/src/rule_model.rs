@@ -55,14 +55,14 @@ pub fn rule_model(seed: u64, evidence: Option<Arc<Evidence>>) -> SharedModel {
 pub struct RuleModelBuilder {
     seed: u64,
     evidence: Option<Arc<Evidence>>,
-    pace: Option<Duration>,
+    typing_delay: Option<Duration>,
     clock: Arc<dyn Clock>,
 }
 
 impl RuleModelBuilder {
     /// Creates a builder with a seed, which applies to requests without one.
     pub fn new(seed: u64) -> Self {
-        Self { seed, evidence: None, pace: None, clock: Arc::new(SystemClock) }
+        Self { seed, evidence: None, typing_delay: None, clock: Arc::new(SystemClock) }
     }
 
     /// Sets the documents that may be quoted.
@@ -72,8 +72,8 @@ impl RuleModelBuilder {
     }
 
     /// Sets the delay before each further word, if the response is streamed. Default: no delay.
-    pub fn pace(mut self, pace: Duration) -> Self {
-        self.pace = Some(pace);
+    pub fn typing_delay(mut self, typing_delay: Duration) -> Self {
+        self.typing_delay = Some(typing_delay);
         self
     }
 
@@ -86,10 +86,10 @@ impl RuleModelBuilder {
     /// Builds the model `local/rules`, of the kind `rules`.
     #[must_use]
     pub fn model(self) -> SharedModel {
-        let Self { seed, evidence, pace, clock } = self;
+        let Self { seed, evidence, typing_delay, clock } = self;
         let speakers = RuleModel { seed, evidence };
-        match pace {
-            Some(pace) => TypingSpeedModel { speakers, pace, clock }.into(),
+        match typing_delay {
+            Some(typing_delay) => TypingSpeedModel { speakers, typing_delay, clock }.into(),
             None => speakers.into(),
         }
     }
@@ -108,7 +108,7 @@ impl Model for RuleModel {
 
     async fn generate(&self, request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
         let text = self.generate_text(request).await?.unwrap_or_default();
-        let is_turn_prompt = |request: &ChatRequest| TurnPrompt::read(request).is_some();
+        let is_turn_prompt = |request: &ChatRequest| TurnPrompt::from_request(request).is_some();
         RuleBasedModel::new("rules").rule(is_turn_prompt, ScriptedReply::text(text)).generate(request, out).await
     }
 }
@@ -117,16 +117,16 @@ impl RuleModel {
     /// Generates the text; `None` for a request without a turn prompt.
     async fn generate_text(&self, request: &ChatRequest) -> Result<Option<String>> {
         let seed = request.seed.unwrap_or(self.seed);
-        let Some(evidence) = self.evidence.clone() else { return Ok(speak(request, seed, None)) };
+        let Some(evidence) = self.evidence.clone() else { return Ok(generate_sync(request, seed, None)) };
         let request = request.clone();
         // Quotes may be read from files, which must not block the runtime.
-        let result = tokio::task::spawn_blocking(move || speak(&request, seed, Some(&evidence))).await;
+        let result = tokio::task::spawn_blocking(move || generate_sync(&request, seed, Some(&evidence))).await;
         result.map_err(|error| Error::internal(format!("the rule model failed: {error}")))
     }
 }
 
-fn speak(request: &ChatRequest, seed: u64, evidence: Option<&Evidence>) -> Option<String> {
-    let prompt = TurnPrompt::read(request)?;
+fn generate_sync(request: &ChatRequest, seed: u64, evidence: Option<&Evidence>) -> Option<String> {
+    let prompt = TurnPrompt::from_request(request)?;
     let history = History::read(request);
     Some(match prompt.role {
         DebateAgent::Moderator => moderator::sum_up(&prompt, &history, &mut rng_for_turn(seed, &prompt)),
@@ -137,10 +137,10 @@ fn speak(request: &ChatRequest, seed: u64, evidence: Option<&Evidence>) -> Optio
 /// Returns the random numbers for one turn. They depend on the seed, the topic, the agent and the round, not on message
 /// ids, which differ between threads.
 fn rng_for_turn(seed: u64, prompt: &TurnPrompt) -> SeededRng {
-    dice_of(seed, &[&prompt.topic, prompt.role.name(), &prompt.round.to_string()])
+    seeded_rng(seed, &[&prompt.topic, prompt.role.name(), &prompt.round.to_string()])
 }
 
-fn dice_of(seed: u64, words: &[&str]) -> SeededRng {
+fn seeded_rng(seed: u64, words: &[&str]) -> SeededRng {
     // FNV-1a: small, and the same on every machine.
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     for byte in words.iter().flat_map(|word| word.bytes().chain([0])) {

@@ -20,7 +20,7 @@ pub const MAX_TOPIC_CHARS: usize = 500;
 /// Maximum number of rounds.
 pub const MAX_ROUNDS: u32 = 10;
 /// Default number of rounds.
-pub const ROUNDS: u32 = 3;
+pub const DEFAULT_ROUNDS: u32 = 3;
 
 /// State of a debate: messages, progress, results.
 #[derive(GraphState, Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -36,7 +36,7 @@ pub struct DebateState {
     #[state(set_once, max = 500)]
     pub topic: String,
     /// Number of rounds.
-    #[state(set_once, default = ROUNDS, min = 1, max = 10)]
+    #[state(set_once, default = DEFAULT_ROUNDS, min = 1, max = 10)]
     pub max_rounds: u32,
     /// Status of the debate.
     #[reduce(with = status_reducer)]

@@ -25,8 +25,8 @@ pub const fn label(kind: ModelKind) -> &'static str {
 #[must_use]
 pub fn markdown(debate: &DebateState) -> String {
     let title = format!("# {}\n\n", escaped(&debate.topic));
-    let fact = |line: &str| format!("- {}\n", escaped(line));
-    render(debate, title, fact, |part| match part {
+    let format_line = |line: &str| format!("- {}\n", escaped(line));
+    render(debate, title, format_line, |part| match part {
         TranscriptPart::Heading(heading) => format!("\n## {heading}\n"),
         TranscriptPart::Message(name, text) => format!("\n**{name}:** {}\n", escaped(&text)),
         TranscriptPart::FactCheck(result) => format!("\n- {}\n", escaped(&result)),
@@ -53,8 +53,8 @@ pub fn plain(debate: &DebateState) -> String {
 #[must_use]
 pub fn html(debate: &DebateState) -> String {
     let title = format!("<h1>{}</h1>", entities(&debate.topic));
-    let fact = |line: &str| format!("<p>{}</p>", entities(line));
-    render(debate, title, fact, |part| match part {
+    let format_line = |line: &str| format!("<p>{}</p>", entities(line));
+    render(debate, title, format_line, |part| match part {
         TranscriptPart::Heading(heading) => format!("<h2>{heading}</h2>"),
         TranscriptPart::Message(name, text) => format!("<p><b>{name}:</b> {}</p>", entities(&text)),
         TranscriptPart::FactCheck(result) => format!("<p>{}</p>", entities(&result)),
@@ -65,10 +65,10 @@ pub fn html(debate: &DebateState) -> String {
 fn render(
     debate: &DebateState,
     title: String,
-    fact: impl Fn(&str) -> String,
+    format_line: impl Fn(&str) -> String,
     part: impl Fn(TranscriptPart) -> String,
 ) -> String {
-    let facts = metadata_lines(debate).into_iter().map(|line| fact(&line));
+    let facts = metadata_lines(debate).into_iter().map(|line| format_line(&line));
     [title].into_iter().chain(facts).chain(parts(debate).into_iter().map(part)).collect()
 }
 

@@ -21,6 +21,7 @@ mod finding;
 mod moments;
 pub(crate) mod nl_parser_agent;
 pub(crate) mod query_agent;
+pub(crate) mod recurrence_text;
 pub(crate) mod resolution_agent;
 pub(crate) mod resource_manager_agent;
 pub(crate) mod scheduling_agent;

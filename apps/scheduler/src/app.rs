@@ -12,14 +12,14 @@ use serde_json::{Value, json};
 use superstep::core::port::Clock;
 use superstep::core::time::Time;
 use superstep::models::{ModelKind, SharedModel};
-use superstep::{Error, Result, SystemClock};
+use superstep::{Result, SystemClock};
 use superstep_server::{App, ModelRegistry, Problem, RateLimit, RunRequest, serve_graph_with_annotations};
 
 mod family_file;
 
 use crate::agents::scan;
 use crate::calendar::CalendarSnapshot;
-use crate::context::SchedulerContext;
+use crate::context::{SchedulerContext, clock_time};
 use crate::http::{ConversationOptions, annotate_request, routes};
 use crate::orchestrator::state_graph;
 use crate::parser::LABEL;
@@ -27,7 +27,7 @@ use crate::sample;
 use crate::store::{CalendarStore, StoreLocation};
 
 /// Interval between two clean-ups of expired proposals, in microseconds: one hour.
-const SWEEPS: i64 = 3_600 * 1_000_000;
+const CLEANUP_INTERVAL_MICROS: i64 = 3_600 * 1_000_000;
 
 /// Example requests for the sample family.
 const SAMPLE_REQUESTS: [&str; 6] = [
@@ -49,18 +49,25 @@ pub struct SchedulerSettings {
     /// Example requests that the page suggests.
     pub examples: Vec<String>,
     /// Rate limit per client address.
-    pub limit: RateLimit,
+    pub rate_limit: RateLimit,
     /// Longest wait for a locked or unreachable database.
     pub store_timeout: Duration,
+    /// Clock of requests, runs and the calendar store.
+    pub clock: Arc<dyn Clock>,
 }
 
 impl SchedulerSettings {
     /// Creates settings for a family in a store. Defaults: 600 requests per hour, 8 at once, and a database timeout
-    /// of 5 seconds.
+    /// of 5 seconds; the system clock.
     pub fn new(location: StoreLocation, family: impl Into<Arc<CalendarSnapshot>>) -> Self {
-        let limit = RateLimit { max_requests: 600, window: Duration::from_secs(3600), max_concurrent: 8 };
-        let (initial_family, store_timeout) = (family.into(), Duration::from_secs(5));
-        Self { location, initial_family, examples: Vec::new(), limit, store_timeout }
+        Self {
+            location,
+            initial_family: family.into(),
+            examples: Vec::new(),
+            rate_limit: RateLimit { max_requests: 600, window: Duration::from_secs(3600), max_concurrent: 8 },
+            store_timeout: Duration::from_secs(5),
+            clock: Arc::new(SystemClock),
+        }
     }
 
     /// Creates settings for the sample family, with example requests.
@@ -75,7 +82,7 @@ impl SchedulerSettings {
     /// `ConfigInvalid` if the file cannot be read or does not fit the schema. The message names the location in the
     /// file.
     pub fn from_family_file(location: StoreLocation, file: impl AsRef<Path>) -> Result<Self> {
-        Ok(Self::new(location, family_file::read(file.as_ref())?))
+        Ok(Self::new(location, family_file::load(file.as_ref())?))
     }
 }
 
@@ -88,7 +95,7 @@ pub fn app(settings: SchedulerSettings, models: ModelRegistry) -> Result<App> {
     let shared_state = app_state.clone();
     let graph = serve_graph_with_annotations(
         state_graph().compile()?,
-        move |order| shared_state.run_context(order),
+        move |request| shared_state.run_context(request),
         annotate_request,
     );
     Ok(App::new("scheduler", "Scheduler").graph(graph).routes(routes(app_state)).page("scheduler.html"))
@@ -116,34 +123,36 @@ struct Inner {
     models: ModelRegistry,
     family: String,
     examples: Vec<String>,
-    limit: RateLimit,
+    rate_limit: RateLimit,
+    clock: Arc<dyn Clock>,
     /// Time of the last clean-up of expired proposals, in Unix microseconds.
-    swept: Mutex<Option<i64>>,
+    last_cleanup: Mutex<Option<i64>>,
 }
 
 impl SchedulerAppState {
     fn new(settings: SchedulerSettings, models: ModelRegistry) -> Self {
-        let SchedulerSettings { location, initial_family: family, examples, limit, store_timeout: timeout } = settings;
-        let id = family.family.id.clone();
-        let options = CalendarStore::options().timeout(timeout).scan(scan::scan_conflicts).family(family);
-        let (calendars, swept) = (options.open_lazy(location), Mutex::default());
-        Self(Arc::new(Inner { calendars, models, family: id, examples, limit, swept }))
+        let SchedulerSettings { location, initial_family, examples, rate_limit, store_timeout, clock } = settings;
+        let family = initial_family.family.id.clone();
+        let options = CalendarStore::options().timeout(store_timeout).shared_clock(clock.clone());
+        let calendars = options.scan(scan::scan_conflicts).family(initial_family).open_lazy(location);
+        let last_cleanup = Mutex::default();
+        Self(Arc::new(Inner { calendars, models, family, examples, rate_limit, clock, last_cleanup }))
     }
 
     /// Builds the context of a run. A query run gets a read-only calendar store.
     ///
     /// # Errors
     /// Returns a problem if the requested model is unknown or not configured.
-    fn run_context(&self, order: &RunRequest) -> Result<SchedulerContext, Problem> {
-        let options = ConversationOptions::read(&order.context);
+    fn run_context(&self, request: &RunRequest) -> Result<SchedulerContext, Problem> {
+        let options = ConversationOptions::from_json(&request.context);
         let calendars = match options.is_query {
             true => self.0.calendars.read_only(),
             false => self.0.calendars.clone(),
         };
-        let home = SchedulerContext::new(calendars, self.family());
+        let context = SchedulerContext::new(calendars, self.family()).with_clock(self.0.clock.clone());
         Ok(match options.model.as_deref().filter(|name| !LOCAL.contains(name)) {
-            Some(name) => home.with_model(self.0.models.get(name, &LOCAL)?),
-            None => home,
+            Some(name) => context.with_model(self.0.models.get(name, &LOCAL)?),
+            None => context,
         })
     }
 
@@ -178,19 +187,19 @@ impl SchedulerAppState {
         &self.0.examples
     }
 
-    pub(crate) fn limit(&self) -> RateLimit {
-        self.0.limit
+    pub(crate) fn rate_limit(&self) -> RateLimit {
+        self.0.rate_limit
     }
 
     /// Returns the rate limit for resume requests: only concurrency counts, because the original request was
     /// counted.
     pub(crate) fn concurrency_limit(&self) -> RateLimit {
-        RateLimit { max_requests: usize::MAX, ..self.limit() }
+        RateLimit { max_requests: usize::MAX, ..self.rate_limit() }
     }
 
-    /// Returns the current time of the system clock.
+    /// Returns the current time.
     pub(crate) fn now(&self) -> Result<Time> {
-        Time::from_unix_micros(SystemClock.now()).map_err(|fault| Error::internal(fault.to_string()))
+        clock_time(self.0.clock.now())
     }
 
     /// Reads the current calendar snapshot, after a clean-up of expired proposals if one is due.
@@ -204,10 +213,10 @@ impl SchedulerAppState {
     }
 
     fn is_cleanup_due(&self, now: i64) -> bool {
-        let mut swept = self.0.swept.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_due = swept.is_none_or(|swept| now - swept >= SWEEPS);
+        let mut last_cleanup = self.0.last_cleanup.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_due = last_cleanup.is_none_or(|last| now - last >= CLEANUP_INTERVAL_MICROS);
         if is_due {
-            *swept = Some(now);
+            *last_cleanup = Some(now);
         }
         is_due
     }

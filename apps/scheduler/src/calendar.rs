@@ -13,6 +13,7 @@ mod span;
 pub use event::{Event, Flexibility, Participant, Priority, Recurrence, RecurrenceOverride};
 pub(crate) use family::free_id;
 pub use family::{Calendar, Family, Member, MemberRole, Preferences, Resource, Visibility, WeekStart};
+pub(crate) use recurrence::rule_parts;
 pub use recurrence::{MAX_INSTANCES, ValidatedRule, validate_rrule};
 pub use rule::{Constraint, ConstraintKind, ConstraintStrength};
 pub use snapshot::{CalendarChange, CalendarSnapshot, EventInstance};

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use superstep::core::port::Clock;
 use superstep::core::time::Time;
 use superstep::models::SharedModel;
 use superstep::{Error, ErrorCode, Result, TaskContext};
@@ -10,7 +11,7 @@ use crate::calendar::{CalendarSnapshot, Member};
 use crate::store::CalendarStore;
 
 /// Run context of a request in the calendar of one family.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct SchedulerContext {
     /// Store of all calendars.
     pub store: CalendarStore,
@@ -18,13 +19,15 @@ pub struct SchedulerContext {
     pub family_id: String,
     /// Language model that parses requests in addition to the rules.
     pub model: Option<SharedModel>,
+    /// Clock of the nodes. Default: the clock of the run.
+    pub clock: Option<Arc<dyn Clock>>,
 }
 
 impl SchedulerContext {
     /// Creates the context of a family, with the rule-based parser only.
     #[must_use]
     pub fn new(store: CalendarStore, family: impl Into<String>) -> Self {
-        Self { store, family_id: family.into(), model: None }
+        Self { store, family_id: family.into(), model: None, clock: None }
     }
 
     /// Adds a language model to the parser.
@@ -32,6 +35,18 @@ impl SchedulerContext {
     pub fn with_model(mut self, model: impl Into<SharedModel>) -> Self {
         self.model = Some(model.into());
         self
+    }
+
+    /// Replaces the clock of the run.
+    #[must_use]
+    pub fn with_clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = Some(clock);
+        self
+    }
+
+    /// Returns the current time. A node that runs again gets a later time.
+    pub(crate) fn now(&self, cx: &TaskContext) -> Result<Time> {
+        clock_time(self.clock.as_ref().map_or_else(|| cx.now(), |clock| clock.now()))
     }
 
     /// Reads the current calendar snapshot of the family.
@@ -49,7 +64,16 @@ pub(crate) fn require_member<'a>(snapshot: &'a CalendarSnapshot, id: &str) -> Re
     snapshot.members.get(id).ok_or_else(unknown)
 }
 
-/// Returns the current time of the run clock. A node that runs again gets a later time.
-pub(crate) fn now(cx: &TaskContext) -> Result<Time> {
-    Time::from_unix_micros(cx.now()).map_err(|fault| Error::internal(fault.to_string()))
+/// Converts the time of a clock.
+pub(crate) fn clock_time(micros: i64) -> Result<Time> {
+    Time::from_unix_micros(micros).map_err(|error| Error::internal(error.to_string()))
+}
+
+/// Omits the clock, which has no text form.
+impl std::fmt::Debug for SchedulerContext {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { store, family_id, model, clock: _ } = self;
+        let mut context = f.debug_struct("SchedulerContext");
+        context.field("store", store).field("family_id", family_id).field("model", model).finish_non_exhaustive()
+    }
 }

@@ -13,9 +13,7 @@ use crate::calendar::CalendarSnapshot;
 use crate::models::{EventType, QueryType};
 use crate::parser::{ParseInput, ParsedRequest, SeriesScope, parse};
 use crate::sample;
-
-/// Confidence from which the user is not asked to clarify.
-pub const SURE: f64 = 0.7;
+pub use crate::state_utils::CONFIDENCE_THRESHOLD;
 
 /// A sentence with its expected parse. Times are local times of the sample family.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -98,7 +96,8 @@ pub enum EvalAspect {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct ParseEvalScore {
     /// Number of sentences.
-    pub of: usize,
+    #[serde(rename = "of")]
+    pub total: usize,
     /// Number of sentences parsed right in every aspect except the title.
     pub right: usize,
     /// Number of sentences with the right intent.
@@ -112,7 +111,8 @@ pub struct ParseEvalScore {
     /// Number of sentences with the right title.
     pub title: usize,
     /// Number of wrong parses with high confidence that are not on the list of known gaps.
-    pub wrong_and_sure: usize,
+    #[serde(rename = "wrong_and_sure")]
+    pub confident_errors: usize,
     /// Result of each sentence.
     pub rows: Vec<ParseEvalRow>,
 }
@@ -121,9 +121,9 @@ impl ParseEvalScore {
     /// Returns true if the score passes: 97 % right by intent, 95 % by time, 95 % by names, and no wrong parse with
     /// high confidence.
     #[must_use]
-    pub fn is_enough(&self) -> bool {
-        let share = |right: usize, hundredths: usize| right * 100 >= self.of * hundredths;
-        share(self.intent, 97) && share(self.time, 95) && share(self.names, 95) && self.wrong_and_sure == 0
+    pub fn passes(&self) -> bool {
+        let share = |right: usize, hundredths: usize| right * 100 >= self.total * hundredths;
+        share(self.intent, 97) && share(self.time, 95) && share(self.names, 95) && self.confident_errors == 0
     }
 }
 
@@ -143,11 +143,11 @@ pub fn held_out() -> Result<Vec<EvalSentence>> {
     read(include_str!("../sample/held_out.json"), "held_out.json")
 }
 
-/// Returns sentences that were written after the parser rules and led to further rules.
+/// Returns sentences that were written after the first parser rules and led to more rules.
 ///
 /// # Errors
 /// Returns an error if the embedded JSON is invalid.
-pub fn further() -> Result<Vec<EvalSentence>> {
+pub fn development_sentences() -> Result<Vec<EvalSentence>> {
     read(include_str!("../sample/further.json"), "further.json")
 }
 
@@ -171,7 +171,7 @@ fn read<T: for<'de> Deserialize<'de>>(text: &str, name: &str) -> Result<T> {
 /// Returns an error if a time of a sentence cannot be parsed.
 pub fn eval(sentences: &[EvalSentence]) -> Result<ParseEvalScore> {
     let (snapshot, gaps) = (sample::family(), known_gaps()?);
-    let mut score = ParseEvalScore { of: sentences.len(), ..ParseEvalScore::default() };
+    let mut score = ParseEvalScore { total: sentences.len(), ..ParseEvalScore::default() };
     for sentence in sentences {
         let parsed = parse_sentence(sentence, &snapshot);
         let mismatches = find_mismatches(sentence, &parsed)?;
@@ -185,7 +185,8 @@ pub fn eval(sentences: &[EvalSentence]) -> Result<ParseEvalScore> {
         score.title += is_right(EvalAspect::Title);
         let confidence = parsed.confidence.value();
         let known_gap = gaps.get(&sentence.id).filter(|_| !is_all_right).cloned();
-        score.wrong_and_sure += usize::from(!is_all_right && confidence >= SURE && known_gap.is_none());
+        score.confident_errors +=
+            usize::from(!is_all_right && confidence >= CONFIDENCE_THRESHOLD && known_gap.is_none());
         score.rows.push(ParseEvalRow {
             id: sentence.id.clone(),
             text: sentence.text.clone(),
@@ -238,5 +239,5 @@ fn find_mismatches(sentence: &EvalSentence, parsed: &ParsedRequest) -> Result<BT
 }
 
 fn parse_local_time(text: &str) -> Result<Time> {
-    Time::parse_event(text, sample::ZONE).map_err(|fault| Error::new(ErrorCode::TypeMismatch, fault.to_string()))
+    Time::parse_event(text, sample::ZONE).map_err(|error| Error::new(ErrorCode::TypeMismatch, error.to_string()))
 }

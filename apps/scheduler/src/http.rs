@@ -43,7 +43,7 @@ pub(crate) const GRAPH: &str = "scheduler";
 const CONVERSATIONS: OwnedThreads = OwnedThreads {
     graph: GRAPH,
     list_hint: "GET /api/scheduler/threads?user_id=",
-    owner: |options| ConversationOptions::read(options).user_id,
+    owner: |options| ConversationOptions::from_json(options).user_id,
 };
 
 /// Returns the routes of the scheduler.

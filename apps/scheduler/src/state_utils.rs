@@ -25,7 +25,7 @@ use crate::state::{AgentName, FamilySchedulerState, FamilySchedulerStateUpdate, 
 /// Confidence below which a parsed request is never used.
 pub const MIN_CONFIDENCE: f64 = 0.5;
 /// Confidence from which a parsed request is used without confirmation.
-pub const SURE: f64 = 0.7;
+pub const CONFIDENCE_THRESHOLD: f64 = 0.7;
 /// Default number of messages that pruning keeps.
 pub const RETAINED_MESSAGES: usize = 10;
 /// Default number of retries of a step.

@@ -17,6 +17,7 @@ use superstep::{Error, ErrorCode, Result, SystemClock};
 use tokio::sync::OnceCell;
 
 use crate::calendar::{CalendarChange, CalendarSnapshot, Family};
+use crate::context::clock_time;
 use crate::models::Conflict;
 use crate::store::audit::AuditEntry;
 
@@ -75,6 +76,12 @@ impl StoreOptions {
     /// Sets the clock of the audit log. Default: the system clock.
     pub fn clock(mut self, clock: impl Clock) -> Self {
         self.clock = Arc::new(clock);
+        self
+    }
+
+    /// Sets the clock like [`StoreOptions::clock`].
+    pub(crate) fn shared_clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
         self
     }
 
@@ -337,7 +344,7 @@ impl CalendarStore {
     }
 
     fn now(&self) -> Result<Time> {
-        Time::from_unix_micros(self.0.options.clock.now()).map_err(|fault| Error::internal(fault.to_string()))
+        clock_time(self.0.options.clock.now())
     }
 
     fn snapshots(&self) -> MutexGuard<'_, BTreeMap<String, Arc<CalendarSnapshot>>> {

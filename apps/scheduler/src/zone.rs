@@ -23,7 +23,7 @@ impl NamedTimeZone {
     pub fn from_iana_name(name: &str) -> Result<Self> {
         // `Time` checks the name first, because its error has the better help text.
         let check = Time::from_unix_micros(0).and_then(|time| time.in_zone(name));
-        check.map_err(|fault| Error::new(ErrorCode::ConfigInvalid, fault.to_string()))?;
+        check.map_err(|error| Error::new(ErrorCode::ConfigInvalid, error.to_string()))?;
         let rules = TimeZone::get(name).map_err(|error| Error::new(ErrorCode::ConfigInvalid, error.to_string()))?;
         Ok(Self { name: name.to_owned(), rules })
     }
@@ -49,10 +49,10 @@ impl NamedTimeZone {
         let out =
             |_| Error::new(ErrorCode::TypeMismatch, format!("{local_time} is outside of the supported range of years"));
         let instant = self.rules.to_ambiguous_timestamp(local_time).compatible().map_err(out)?;
-        let fault = |fault: superstep::core::validation_error::ValidationError| {
-            Error::new(ErrorCode::TypeMismatch, fault.to_string())
+        let error = |error: superstep::core::validation_error::ValidationError| {
+            Error::new(ErrorCode::TypeMismatch, error.to_string())
         };
-        Time::from_unix_micros(instant.as_microsecond()).and_then(|time| time.in_zone(&self.name)).map_err(fault)
+        Time::from_unix_micros(instant.as_microsecond()).and_then(|time| time.in_zone(&self.name)).map_err(error)
     }
 
     /// Converts like [`NamedTimeZone::to_instant`], but to UTC. Half the work, for instants that are only compared.
@@ -67,6 +67,6 @@ impl NamedTimeZone {
     /// # Errors
     /// Returns an error if the year is outside the supported range.
     pub fn with_local_offset(&self, time: Time) -> Result<Time> {
-        time.in_zone(&self.name).map_err(|fault| Error::new(ErrorCode::TypeMismatch, fault.to_string()))
+        time.in_zone(&self.name).map_err(|error| Error::new(ErrorCode::TypeMismatch, error.to_string()))
     }
 }

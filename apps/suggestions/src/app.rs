@@ -44,7 +44,7 @@ pub struct SuggestionsSettings {
     /// Maximum number of model calls per run.
     pub max_tool_rounds: u32,
     /// Rate limit per client address, applied to each kind of request separately.
-    pub limit: RateLimit,
+    pub rate_limit: RateLimit,
     /// Clock that decides when posts expire.
     pub clock: Arc<dyn Clock>,
 }
@@ -58,7 +58,7 @@ impl Default for SuggestionsSettings {
             m365: None,
             token: None,
             max_tool_rounds: MAX_TOOL_ROUNDS,
-            limit: RateLimit { max_requests: 600, window: Duration::from_secs(3600), max_concurrent: 4 },
+            rate_limit: RateLimit { max_requests: 600, window: Duration::from_secs(3600), max_concurrent: 4 },
             clock: Arc::new(SystemClock),
         }
     }
@@ -85,11 +85,11 @@ pub fn app(settings: SuggestionsSettings, models: ModelRegistry) -> Result<App> 
             .with_help("set a folder that contains `docs`, `issues` or `m365`"));
     }
     let graph = create_suggestions_graph(settings.max_tool_rounds)?;
-    let platform =
+    let app_state =
         SuggestionsAppState(Arc::new(Inner { settings, models, graph: graph.clone(), opened: OnceCell::new() }));
-    let (contexts, posts) = (platform.clone(), platform.clone());
-    let graph = serve_graph(graph, move |order| contexts.context_from_request(order));
-    let app = App::new("suggestions", "Suggestions").graph(graph).routes(routes(platform)).page("suggestions.html");
+    let (contexts, posts) = (app_state.clone(), app_state.clone());
+    let graph = serve_graph(graph, move |request| contexts.context_from_request(request));
+    let app = App::new("suggestions", "Suggestions").graph(graph).routes(routes(app_state)).page("suggestions.html");
     Ok(app.html_fallback(move |_, id| {
         let posts = posts.clone();
         async move { render_noscript(&posts, &id).await }
@@ -130,8 +130,8 @@ impl SuggestionsAppState {
         &self.0.graph
     }
 
-    pub(crate) fn limit(&self) -> RateLimit {
-        self.0.settings.limit
+    pub(crate) fn rate_limit(&self) -> RateLimit {
+        self.0.settings.rate_limit
     }
 
     /// Builds the run context for a post.
@@ -166,8 +166,8 @@ impl SuggestionsAppState {
     }
 
     /// Builds the context of a run request, whose options may contain `postId` and `model`.
-    fn context_from_request(&self, order: &RunRequest) -> Result<SuggestionsContext, Problem> {
-        let text = |key: &str| order.context[key].as_str().map(str::to_owned);
+    fn context_from_request(&self, request: &RunRequest) -> Result<SuggestionsContext, Problem> {
+        let text = |key: &str| request.context[key].as_str().map(str::to_owned);
         let terms = SearchOptions { model: text("model"), ..SearchOptions::default() };
         block_on_context(self.run_context(&text("postId").unwrap_or_default(), terms))
     }
@@ -180,7 +180,7 @@ impl SuggestionsAppState {
             (name.to_owned(), json!({ "configured": missing.is_none(), "reason": missing.map(|it| it.reason) }))
         });
         let left_out = sources.skipped_count().await.map_err(|failed| Error::internal(failed.to_string()))?;
-        let RateLimit { max_requests: most, window: within, max_concurrent } = self.limit();
+        let RateLimit { max_requests: most, window: within, max_concurrent } = self.rate_limit();
         Ok(json!({
             "models": self.models(),
             "sources": Value::Object(source_statuses.into_iter().collect()),

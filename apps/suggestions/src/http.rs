@@ -43,7 +43,7 @@ const POST: &str = "post";
 const ENGAGEMENT: &str = "engagement";
 
 /// Returns the routes of the application.
-pub(crate) fn routes(platform: SuggestionsAppState) -> OpenApiRouter<RunService> {
+pub(crate) fn routes(app_state: SuggestionsAppState) -> OpenApiRouter<RunService> {
     OpenApiRouter::new()
         .routes(routes!(list_posts, create_post))
         .routes(routes!(get_post))
@@ -52,16 +52,16 @@ pub(crate) fn routes(platform: SuggestionsAppState) -> OpenApiRouter<RunService>
         .routes(routes!(search_all))
         .routes(routes!(get_settings))
         .route(&format!("{FILES}{{*path}}"), get(files::file))
-        .layer(Extension(platform))
+        .layer(Extension(app_state))
 }
 
 /// Lists the posts that have not expired, newest first.
 #[utoipa::path(get, path = "/api/posts", tag = "suggestions", params(ListPostsParams), responses((status = OK)))]
 async fn list_posts(
-    Extension(platform): Extension<SuggestionsAppState>,
+    Extension(app_state): Extension<SuggestionsAppState>,
     ValidatedQuery(which): ValidatedQuery<ListPostsParams>,
 ) -> Result<Json<Value>, Problem> {
-    let page = platform.sources().await?.posts().list(which.post_filter()?).await?;
+    let page = app_state.sources().await?.posts().list(which.post_filter()?).await?;
     Ok(Json(json!({ "posts": page.posts, "next": page.next })))
 }
 
@@ -76,28 +76,28 @@ async fn list_posts(
 )]
 async fn create_post(
     State(runs): State<RunService>,
-    Extension(platform): Extension<SuggestionsAppState>,
+    Extension(app_state): Extension<SuggestionsAppState>,
     client: ClientAddress,
     ValidatedJson(posting): ValidatedJson<CreatePostRequest>,
 ) -> Result<Response, Problem> {
-    let post = posting.read().map_err(post_rejected_problem)?;
+    let post = posting.new_post().map_err(post_rejected_problem)?;
     // Requests that fail validation do not count against the rate limit, here and below.
-    let _permit = runs.acquire_permit(POST, client, platform.limit())?;
-    let post = platform.sources().await?.posts().create(post).await?;
+    let _permit = runs.acquire_permit(POST, client, app_state.rate_limit())?;
+    let post = app_state.sources().await?.posts().create(post).await?;
     let location = [(header::LOCATION, format!("/api/posts/{}", post.id))];
     Ok((StatusCode::CREATED, location, Json(post)).into_response())
 }
 
-/// A post.
+/// Returns a post.
 #[utoipa::path(
     get, path = "/api/posts/{id}", tag = "suggestions", params(("id" = String, Path)),
     responses((status = OK), (status = NOT_FOUND, description = "The post does not exist or has expired"))
 )]
 async fn get_post(
-    Extension(platform): Extension<SuggestionsAppState>,
+    Extension(app_state): Extension<SuggestionsAppState>,
     Path(id): Path<String>,
 ) -> Result<Json<PostSummary>, Problem> {
-    find_post(&platform, &id).await.map(Json)
+    find_post(&app_state, &id).await.map(Json)
 }
 
 /// Counts a user who is interested in a post or takes part.
@@ -112,13 +112,13 @@ async fn get_post(
 )]
 async fn engage_post(
     State(runs): State<RunService>,
-    Extension(platform): Extension<SuggestionsAppState>,
+    Extension(app_state): Extension<SuggestionsAppState>,
     client: ClientAddress,
     Path(id): Path<String>,
     ValidatedJson(engaging): ValidatedJson<EngagementRequest>,
 ) -> Result<Json<PostSummary>, Problem> {
-    let _permit = runs.acquire_permit(ENGAGEMENT, client, platform.limit())?;
-    let engaged = platform.sources().await?.posts().engage(&id, engaging.kind).await?;
+    let _permit = runs.acquire_permit(ENGAGEMENT, client, app_state.rate_limit())?;
+    let engaged = app_state.sources().await?.posts().engage(&id, engaging.kind).await?;
     engaged.map(Json).ok_or_else(|| post_not_found(&id))
 }
 
@@ -134,7 +134,7 @@ async fn engage_post(
 )]
 async fn get_suggestions(
     State(runs): State<RunService>,
-    Extension(platform): Extension<SuggestionsAppState>,
+    Extension(app_state): Extension<SuggestionsAppState>,
     Path(id): Path<String>,
     requester: Requester,
     ValidatedQuery(params): ValidatedQuery<SuggestionsParams>,
@@ -143,12 +143,12 @@ async fn get_suggestions(
         return Err(Problem::shutting_down());
     }
     let is_streamed = params.is_streamed()?;
-    let post = find_post(&platform, &id).await?;
+    let post = find_post(&app_state, &id).await?;
     let client = requester.client;
-    let context = platform.run_context(&post.id, requester.search_options(params.model)).await?;
-    let permit = runs.acquire_permit(SUGGESTION, client, platform.limit())?;
+    let context = app_state.run_context(&post.id, requester.search_options(params.model)).await?;
+    let permit = runs.acquire_permit(SUGGESTION, client, app_state.rate_limit())?;
     let suggestion_run = SuggestionRun::new(&context, &post.text, &post.tags)?;
-    let run = suggestion_run.run(platform.graph()).map(|run| run.metrics(runs.metrics()));
+    let run = suggestion_run.run(app_state.graph()).map(|run| run.metrics(runs.metrics()));
     if is_streamed {
         let run = run.map(|run| run.stream_events());
         return Ok(SuggestionStream::new(suggestion_run, run, permit).response(runs.config().sse));
@@ -168,14 +168,14 @@ async fn get_suggestions(
 )]
 async fn search_all(
     State(runs): State<RunService>,
-    Extension(platform): Extension<SuggestionsAppState>,
+    Extension(app_state): Extension<SuggestionsAppState>,
     requester: Requester,
     ValidatedQuery(params): ValidatedQuery<SearchParams>,
 ) -> Result<Json<Value>, Problem> {
     let query = params.query()?;
-    let _permit = runs.acquire_permit(LOOKUP, requester.client, platform.limit())?;
-    let sources = platform.sources().await?;
-    let token = platform.token(requester.search_options(None).token);
+    let _permit = runs.acquire_permit(LOOKUP, requester.client, app_state.rate_limit())?;
+    let sources = app_state.sources().await?;
+    let token = app_state.token(requester.search_options(None).token);
     let documents = join(sources.search_docs(&query.text), sources.search_issues(&query.text));
     let people = join(sources.search_posts(&query.text, &[]), sources.search_m365_parts(&query.text, token.as_ref()));
     let ((docs, issues), (posts, m365)) = join(documents, people).await;
@@ -191,21 +191,21 @@ async fn search_all(
 
 /// Returns the available models and sources, and the limits.
 #[utoipa::path(get, path = "/api/suggestions/settings", tag = "suggestions", responses((status = OK)))]
-async fn get_settings(Extension(platform): Extension<SuggestionsAppState>) -> Result<Json<Value>, Problem> {
-    platform.settings_json().await.map(Json)
+async fn get_settings(Extension(app_state): Extension<SuggestionsAppState>) -> Result<Json<Value>, Problem> {
+    app_state.settings_json().await.map(Json)
 }
 
 /// Renders a post for browsers without JavaScript, with a link to its suggestions.
-pub(crate) async fn render_noscript(platform: &SuggestionsAppState, id: &str) -> Option<String> {
-    let PostSummary { id, author_name, text, .. } = find_post(platform, id).await.ok()?;
+pub(crate) async fn render_noscript(app_state: &SuggestionsAppState, id: &str) -> Option<String> {
+    let PostSummary { id, author_name, text, .. } = find_post(app_state, id).await.ok()?;
     let (id, author, text) = (escaped(&id), escaped(&author_name), escaped(&text));
     Some(format!(
         "<h1>{text}</h1><p>{author}</p><p><a href=\"/api/posts/{id}/suggestions\">Suggestions as JSON</a></p>"
     ))
 }
 
-async fn find_post(platform: &SuggestionsAppState, id: &str) -> Result<PostSummary, Problem> {
-    let post = platform.sources().await?.posts().get(id).await?;
+async fn find_post(app_state: &SuggestionsAppState, id: &str) -> Result<PostSummary, Problem> {
+    let post = app_state.sources().await?.posts().get(id).await?;
     post.ok_or_else(|| post_not_found(id))
 }
 

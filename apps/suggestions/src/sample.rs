@@ -97,7 +97,7 @@ impl SamplePost {
         let created = now.as_unix_micros() - self.age_minutes * 60_000_000;
         let time = |micros| {
             let time = Time::from_unix_micros(micros);
-            time.map_err(|fault| Error::new(ErrorCode::Internal, fault.to_string()))
+            time.map_err(|error| Error::new(ErrorCode::Internal, error.to_string()))
         };
         Ok(PostSummary {
             id: self.id,

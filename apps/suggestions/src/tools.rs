@@ -137,8 +137,8 @@ pub(crate) async fn call_directly(
     let (redaction, mut counts) = (Redaction::default(), RedactionCounts::default());
     let mut outcome = tokio::time::timeout(limit, call).await.map_err(late).flatten();
     match &mut outcome {
-        Ok(output) => redaction.tool_output(output, &mut counts),
-        Err(error) => redaction.tool_error(error, &mut counts),
+        Ok(output) => redaction.redact_tool_output(output, &mut counts),
+        Err(error) => redaction.redact_tool_error(error, &mut counts),
     }
     outcome
 }

@@ -193,7 +193,7 @@ impl Mode {
 
     /// Parses the JSON name.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         [Self::Question, Self::Offer, Self::Event].into_iter().find(|mode| mode.name() == name)
     }
 }

@@ -21,12 +21,12 @@ const THREAD: &str = "chat";
 /// Responds, and sometimes replaces the response before.
 async fn answer(chat: View<Chat>) -> ChatUpdate {
     let turn = chat.messages.len() / 2;
-    let mut answers = vec![Message::assistant(text(200, turn)).with_id(format!("a{turn}"))];
+    let mut messages = vec![Message::assistant(text(200, turn)).with_id(format!("a{turn}"))];
     if turn % 10 == 9 {
         let edited = format!("edited {}", text(193, turn - 1));
-        answers.push(Message::assistant(edited).with_id(format!("a{}", turn - 1)));
+        messages.push(Message::assistant(edited).with_id(format!("a{}", turn - 1)));
     }
-    Chat::update().messages(answers)
+    Chat::update().messages(messages)
 }
 
 fn chat(store: &SharedCheckpointer) -> CompiledGraph<Chat> {
@@ -36,7 +36,7 @@ fn chat(store: &SharedCheckpointer) -> CompiledGraph<Chat> {
     graph.compile().expect("one node compiles")
 }
 
-fn talk(runtime: &Runtime, graph: &CompiledGraph<Chat>, turns: std::ops::Range<usize>) -> f64 {
+fn run_turns(runtime: &Runtime, graph: &CompiledGraph<Chat>, turns: std::ops::Range<usize>) -> f64 {
     let started_at = measure::cpu_now();
     for turn in turns {
         let user_message = Message::user(text(100, turn)).with_id(format!("h{turn}"));
@@ -52,9 +52,9 @@ pub(crate) fn run(id: &str, runtime: &Runtime, turns: usize, store: Checkpointer
     };
     let (times, ((graph, opened), ends)) = measure::time_each(open, |(graph, _)| {
         let part = turns.min(100);
-        let first = talk(runtime, graph, 0..part);
-        talk(runtime, graph, part..turns - part.min(turns - part));
-        let last = talk(runtime, graph, part.max(turns - part)..turns);
+        let first = run_turns(runtime, graph, 0..part);
+        run_turns(runtime, graph, part..turns - part.min(turns - part));
+        let last = run_turns(runtime, graph, part.max(turns - part)..turns);
         (first, last)
     });
     drop(graph);

@@ -20,10 +20,10 @@ pub(crate) fn run(id: &str, runtime: &Runtime) {
     let next = graph.add_node("next", next);
     graph.add_edge(START, next).add_edge(next, END);
     let graph = graph.compile().expect("one node compiles");
-    let done = runtime.finish(graph.invoke(Single::input().x(1)));
+    let outcome = runtime.finish(graph.invoke(Single::input().x(1)));
     let line = json!({
         "peer": "ours", "variant": runtime.variant, "workload": id, "params": {}, "cold": true,
-        "peak_rss_mb": measure::peak_rss_mb(), "bytes": null, "result": { "x": done.state.x }, "extra": {},
+        "peak_rss_mb": measure::peak_rss_mb(), "bytes": null, "result": { "x": outcome.state.x }, "extra": {},
     });
     println!("{line}");
 }

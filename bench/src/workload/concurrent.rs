@@ -25,17 +25,17 @@ fn chain(threads: usize, supersteps: usize) -> CompiledGraph<Log> {
     let mut graph = StateGraph::<Log>::new("concurrent");
     let mut last = START;
     for number in 0..supersteps {
-        let gate = (number == supersteps / 2).then(|| barrier.clone());
-        let note = move |_log: View<Log>| {
-            let gate = gate.clone();
+        let barrier = (number == supersteps / 2).then(|| barrier.clone());
+        let node_fn = move |_log: View<Log>| {
+            let barrier = barrier.clone();
             async move {
-                if let Some(gate) = gate {
-                    gate.wait().await;
+                if let Some(barrier) = barrier {
+                    barrier.wait().await;
                 }
                 Log::update().counter(1_u64).log(number as u64)
             }
         };
-        let node = graph.add_node(&format!("s{number}"), note);
+        let node = graph.add_node(&format!("s{number}"), node_fn);
         graph.add_edge(last, node);
         last = node.into();
     }
@@ -43,7 +43,7 @@ fn chain(threads: usize, supersteps: usize) -> CompiledGraph<Log> {
     graph.compile().expect("a chain compiles")
 }
 
-async fn all(graph: &CompiledGraph<Log>, store: &SharedCheckpointer, threads: usize) -> Vec<View<Log>> {
+async fn run_all(graph: &CompiledGraph<Log>, store: &SharedCheckpointer, threads: usize) -> Vec<View<Log>> {
     let start = |number: usize| {
         let input = Log::input().counter(0_u64).log(Vec::<u64>::new());
         graph.invoke(input).checkpointer(store.clone()).thread(format!("c{number}")).spawn()
@@ -59,7 +59,7 @@ async fn all(graph: &CompiledGraph<Log>, store: &SharedCheckpointer, threads: us
 pub(crate) fn run(id: &str, runtime: &Runtime, (threads, supersteps): (usize, usize), store: CheckpointerKind) {
     let graph = chain(threads, supersteps);
     let idle = measure::peak_rss_mb();
-    let unit = |opened: &OpenCheckpointer| runtime.block_on(all(&graph, &opened.store, threads));
+    let unit = |opened: &OpenCheckpointer| runtime.block_on(run_all(&graph, &opened.store, threads));
     let (times, (opened, ends)) = measure::time_each(|| store.open(runtime), unit);
     let is_in_order = |end: &View<Log>| end.log.iter().copied().eq(0..supersteps as u64);
     let result = json!({

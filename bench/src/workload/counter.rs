@@ -20,7 +20,7 @@ struct Count {
 }
 
 const THREAD: &str = "t";
-const PAGE: usize = 100;
+const PAGE_SIZE: usize = 100;
 
 async fn step(_count: View<Count>) -> CountUpdate {
     Count::update().counter(1)
@@ -57,8 +57,8 @@ pub(crate) fn run(id: &str, runtime: &Runtime, supersteps: i64, store: Checkpoin
 }
 
 /// Returns the measurements that a W11 id asks for.
-pub(crate) fn parts(word: &str) -> Option<&'static [&'static str]> {
-    match word {
+pub(crate) fn measurements(name: &str) -> Option<&'static [&'static str]> {
+    match name {
         "resume" => Some(&["latest", "history", "fork"]),
         "latest" => Some(&["latest"]),
         "history" => Some(&["history"]),
@@ -67,18 +67,18 @@ pub(crate) fn parts(word: &str) -> Option<&'static [&'static str]> {
     }
 }
 
-pub(crate) fn resume(runtime: &Runtime, checkpoints: i64, parts: &[&str], store: CheckpointerKind) {
+pub(crate) fn resume(runtime: &Runtime, checkpoints: i64, measurements: &[&str], store: CheckpointerKind) {
     let opened = store.open(runtime);
     runtime.finish(count_to(&counter(&opened.store), checkpoints - 1));
     let graph = counter(&opened.reopen(runtime));
-    for part in parts {
-        let id = format!("w11_{part}_{checkpoints}_{}", store.name());
-        let (times, report) = match *part {
+    for measurement in measurements {
+        let id = format!("w11_{measurement}_{checkpoints}_{}", store.name());
+        let (times, report) = match *measurement {
             "latest" => resume_latest(runtime, &graph),
             "history" => resume_history(runtime, &graph, checkpoints),
             _ => resume_fork(runtime, &graph, checkpoints),
         };
-        let params = json!({ "checkpoints": checkpoints, "store": store.name(), "page": PAGE });
+        let params = json!({ "checkpoints": checkpoints, "store": store.name(), "page": PAGE_SIZE });
         Report { params, ..report }.print(&id, runtime, &times);
     }
 }
@@ -89,29 +89,30 @@ fn resume_latest(runtime: &Runtime, graph: &CompiledGraph<Count>) -> (Times, Rep
 }
 
 async fn history(graph: &CompiledGraph<Count>) -> superstep::Result<Vec<(i64, CheckpointId)>> {
-    let (threads, mut query) = (graph.threads(), HistoryQuery { limit: Some(PAGE), ..HistoryQuery::default() });
-    let mut seen = Vec::new();
+    let (threads, mut query) = (graph.threads(), HistoryQuery { limit: Some(PAGE_SIZE), ..HistoryQuery::default() });
+    let mut snapshots = Vec::new();
     loop {
         let page = threads.get_state_history(THREAD, &query).await?;
-        let Some(last) = page.last() else { return Ok(seen) };
+        let Some(last) = page.last() else { return Ok(snapshots) };
         query.before = Some(last.id());
-        seen.extend(page.iter().map(|at: &StateSnapshot<Count>| (at.state.counter, at.id())));
+        snapshots.extend(page.iter().map(|snapshot: &StateSnapshot<Count>| (snapshot.state.counter, snapshot.id())));
     }
 }
 
 fn resume_history(runtime: &Runtime, graph: &CompiledGraph<Count>, checkpoints: i64) -> (Times, Report) {
-    let (times, seen) = measure::time_batches(|| runtime.block_on(history(graph)).expect("the thread was filled"));
-    let counters = seen.iter().map(|(counter, _)| *counter).filter(|counter| *counter != 0);
-    let is_enough = i64::try_from(seen.len()).is_ok_and(|seen| seen >= checkpoints);
+    let (times, snapshots) = measure::time_batches(|| runtime.block_on(history(graph)).expect("the thread was filled"));
+    let counters = snapshots.iter().map(|(counter, _)| *counter).filter(|counter| *counter != 0);
+    let is_enough = i64::try_from(snapshots.len()).is_ok_and(|snapshots| snapshots >= checkpoints);
     let result = json!({ "enough": is_enough, "descending": counters.eq((1..checkpoints).rev()) });
-    let extra = json!({ "snapshots": seen.len() });
+    let extra = json!({ "snapshots": snapshots.len() });
     (times, Report { extra, ..Report::new(json!({}), result) })
 }
 
 fn resume_fork(runtime: &Runtime, graph: &CompiledGraph<Count>, checkpoints: i64) -> (Times, Report) {
     let middle = checkpoints / 2;
-    let seen = runtime.block_on(history(graph)).expect("the thread was filled");
-    let (_, at) = *seen.iter().find(|(counter, _)| *counter == middle).expect("a counter passes its middle");
+    let snapshots = runtime.block_on(history(graph)).expect("the thread was filled");
+    let (_, checkpoint) =
+        *snapshots.iter().find(|(counter, _)| *counter == middle).expect("a counter passes its middle");
     // Forks stay on their thread: each repetition uses a new copy, so that the thread does not grow.
     let copies = Cell::new(0_u32);
     let copy = || {
@@ -123,7 +124,7 @@ fn resume_fork(runtime: &Runtime, graph: &CompiledGraph<Count>, checkpoints: i64
     };
     let fork = async |thread: &str| {
         let update = Count::update().limit(middle + 3);
-        let forked = graph.threads().update_state(thread, update).as_node("step").from_checkpoint(at).await?;
+        let forked = graph.threads().update_state(thread, update).as_node("step").from_checkpoint(checkpoint).await?;
         graph.continue_thread(thread).from_checkpoint(forked).await
     };
     let unit = |thread: &String| runtime.block_on(fork(thread)).expect("a fork runs to its end").state.counter;

@@ -81,8 +81,8 @@ pub(crate) fn run(id: &str, runtime: &Runtime, sends: usize, store: Checkpointer
         EXECUTED.store(0, Ordering::Relaxed);
         graph.invoke(Overview::input().subjects(subjects.clone()))
     };
-    let (times, done, bytes) = super::timed(runtime, store, call);
-    let items = &done.state.items;
+    let (times, outcome, bytes) = super::timed(runtime, store, call);
+    let items = &outcome.state.items;
     let result = json!({
         "items": items.len(), "chars": items.iter().map(String::len).sum::<usize>(),
         "executed": EXECUTED.load(Ordering::Relaxed),

@@ -41,14 +41,17 @@ async fn lookup(query: String) -> String {
 }
 
 fn agent(rounds: usize) -> CompiledGraph<AgentState> {
-    let most = u32::try_from(rounds + 2).expect("a bench has few rounds");
-    react_agent(ToolCallingModel(rounds), [lookup()]).max_iterations(most).compile().expect("an agent compiles")
+    let max_iterations = u32::try_from(rounds + 2).expect("a bench has few rounds");
+    react_agent(ToolCallingModel(rounds), [lookup()])
+        .max_iterations(max_iterations)
+        .compile()
+        .expect("an agent compiles")
 }
 
 pub(crate) fn run(id: &str, runtime: &Runtime, rounds: usize, store: CheckpointerKind) {
     let agent = agent(rounds);
-    let (times, done, bytes) = super::timed(runtime, store, || agent.invoke("look it up"));
-    let messages = &done.state.messages;
+    let (times, outcome, bytes) = super::timed(runtime, store, || agent.invoke("look it up"));
+    let messages = &outcome.state.messages;
     let results = messages.iter().filter(|message| message.role == Role::Tool);
     let result = json!({
         "messages": messages.len(),

@@ -52,8 +52,8 @@ impl Model for StreamingModel {
 }
 
 async fn think(chat: View<Chat>, model: RunContext<SharedModel>, cx: TaskContext) -> Result<ChatUpdate, NodeError> {
-    let answer = cx.model(&model).messages(&chat.messages).await?;
-    Ok(Chat::update().messages(answer.message))
+    let response = cx.model(&model).messages(&chat.messages).await?;
+    Ok(Chat::update().messages(response.message))
 }
 
 pub(crate) fn run(id: &str, runtime: &Runtime, tokens: usize, reader: ReaderKind) {
@@ -62,15 +62,17 @@ pub(crate) fn run(id: &str, runtime: &Runtime, tokens: usize, reader: ReaderKind
     graph.add_edge(START, think).add_edge(think, END);
     let chat = graph.compile().expect("one node compiles");
     let model: SharedModel = StreamingModel(tokens).into();
-    let mut firsts = Vec::new();
-    let (times, (seen, chars)) = measure::time_batches(|| {
-        let (seen, chars, first) = runtime.block_on(read(&chat, &model, reader));
-        firsts.push(first);
-        (seen, chars)
+    let mut first_token_times = Vec::new();
+    let (times, (token_count, chars)) = measure::time_batches(|| {
+        let (token_count, chars, first_token_time) = runtime.block_on(read(&chat, &model, reader));
+        first_token_times.push(first_token_time);
+        (token_count, chars)
     });
-    let result = json!({ "tokens": seen, "final_chars": chars });
-    let extra =
-        json!({ "ttft_s": measure::spread(&firsts), "cpu_us_per_token": times.min_cpu() / tokens as f64 * 1e6 });
+    let result = json!({ "tokens": token_count, "final_chars": chars });
+    let extra = json!({
+        "ttft_s": measure::spread(&first_token_times),
+        "cpu_us_per_token": times.min_cpu() / tokens as f64 * 1e6,
+    });
     let mode = if reader == ReaderKind::Messages { "messages" } else { "events" };
     let report = Report { extra, ..Report::new(json!({ "tokens": tokens, "mode": mode }), result) };
     report.print(id, runtime, &times);
@@ -80,14 +82,14 @@ pub(crate) fn run(id: &str, runtime: &Runtime, tokens: usize, reader: ReaderKind
 async fn read(chat: &CompiledGraph<Chat, SharedModel>, model: &SharedModel, reader: ReaderKind) -> (usize, usize, f64) {
     let started_at = Instant::now();
     let run = chat.invoke(Chat::input().messages("go")).context(model.clone());
-    let (mut seen, mut first) = (0, 0.0);
+    let (mut token_count, mut first_token_time) = (0, 0.0);
     let mut count = |has_text: bool| {
-        if has_text && seen == 0 {
-            first = started_at.elapsed().as_secs_f64();
+        if has_text && token_count == 0 {
+            first_token_time = started_at.elapsed().as_secs_f64();
         }
-        seen += usize::from(has_text);
+        token_count += usize::from(has_text);
     };
-    let done = match reader {
+    let outcome = match reader {
         ReaderKind::Messages => {
             let mut stream = run.stream_mode([StreamMode::Messages, StreamMode::Values]);
             while let Some(part) = stream.next().await {
@@ -103,7 +105,7 @@ async fn read(chat: &CompiledGraph<Chat, SharedModel>, model: &SharedModel, read
             stream.finish().await
         }
     };
-    let done = done.expect("the workload succeeds");
-    let chars = done.state.messages.last().map_or(0, |message| message.text().len());
-    (seen, chars, first)
+    let outcome = outcome.expect("the workload succeeds");
+    let chars = outcome.state.messages.last().map_or(0, |message| message.text().len());
+    (token_count, chars, first_token_time)
 }

@@ -17,7 +17,7 @@ const LEVEL: i32 = 1;
 pub(crate) const MIN_BYTES: usize = 1_024;
 /// Minimum length in bytes of a part that is compressed with a prefix.
 const MIN_BYTES_WITH_PREFIX: usize = 256;
-/// Largest value in bytes that is compressed or decompressed.
+/// Maximum size of a value in bytes that is compressed or decompressed.
 const MAX_VALUE_BYTES: usize = 1 << 30;
 /// Header: the version, the length of the part and the length of its prefix.
 const HEAD: usize = 1 + 4 + 2;
@@ -65,7 +65,7 @@ pub(crate) fn decompress(stored: &[u8], prefix: &[u8]) -> Result<Vec<u8>> {
     unpack(stored, prefix).ok_or_else(|| {
         Error::new(
             ErrorCode::CheckpointCorrupt,
-            "a value cannot be decompressed: it, or a value that it builds on, is corrupt",
+            "a value cannot be decompressed: it, or an earlier value that it references, is corrupt",
         )
     })
 }

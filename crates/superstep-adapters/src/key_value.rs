@@ -106,7 +106,7 @@ impl KeyValueOptions {
         self
     }
 
-    /// Sets the largest number of threads cached in memory, without their long values. Default: 1,024. Other threads
+    /// Sets the maximum number of threads cached in memory, without their long values. Default: 1,024. Other threads
     /// are read again when needed.
     pub fn cached_threads(mut self, threads: usize) -> Self {
         self.threads = threads;

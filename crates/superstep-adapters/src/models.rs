@@ -292,6 +292,11 @@ const NAMES: [&str; 6] = ["openai", "groq", "azure", "anthropic", "google", "oll
 /// Returns an error if the provider is unknown, the name of the model is missing, or the endpoint of Azure is not
 /// set.
 pub fn from_name(name: &str) -> Result<ProviderModel> {
+    from_name_with(name, &|variable| std::env::var(variable).ok())
+}
+
+/// Creates the model of a name; reads environment variables with `variable`.
+fn from_name_with(name: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<ProviderModel> {
     let Some((service, model)) = name.split_once('/').filter(|(_, model)| !model.is_empty()) else {
         let message = format!("`{name}` does not have the form `provider/model`");
         return Err(
@@ -301,7 +306,7 @@ pub fn from_name(name: &str) -> Result<ProviderModel> {
     match service {
         "openai" => Ok(ProviderModel::openai(model)),
         "groq" => Ok(ProviderModel::groq(model)),
-        "azure" => azure_from_environment(model),
+        "azure" => azure_from_environment(model, variable),
         "anthropic" => Ok(ProviderModel::anthropic(model)),
         "google" => Ok(ProviderModel::google(model)),
         "ollama" => Ok(ProviderModel::ollama(model)),
@@ -312,11 +317,28 @@ pub fn from_name(name: &str) -> Result<ProviderModel> {
     }
 }
 
-fn azure_from_environment(deployment: &str) -> Result<ProviderModel> {
-    let endpoint = std::env::var("AZURE_OPENAI_ENDPOINT").map_err(|_| {
+fn azure_from_environment(deployment: &str, variable: &dyn Fn(&str) -> Option<String>) -> Result<ProviderModel> {
+    let endpoint = variable("AZURE_OPENAI_ENDPOINT").ok_or_else(|| {
         Error::new(ErrorCode::ConfigInvalid, format!("the endpoint of `azure/{deployment}` is not set"))
             .with_help("set `AZURE_OPENAI_ENDPOINT` to an address such as `https://resource.openai.azure.com`")
     })?;
-    let version = std::env::var("AZURE_OPENAI_API_VERSION").unwrap_or_else(|_| AZURE_VERSION.to_owned());
+    let version = variable("AZURE_OPENAI_API_VERSION").unwrap_or_else(|| AZURE_VERSION.to_owned());
     Ok(ProviderModel::azure(endpoint, deployment, version))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R-FWK-70: the endpoint of Azure is read from the environment, and the error names the variable.
+    #[test]
+    fn the_azure_endpoint_is_read_from_the_environment() {
+        let error = from_name_with("azure/support-bot", &|_| None).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::ConfigInvalid);
+        assert!(error.to_string().contains("`AZURE_OPENAI_ENDPOINT`"), "{error}");
+        let endpoint =
+            |name: &str| (name == "AZURE_OPENAI_ENDPOINT").then(|| "https://resource.openai.azure.com".to_owned());
+        let model = from_name_with("azure/support-bot", &endpoint).unwrap();
+        assert_eq!(model.info().to_string(), "azure/support-bot (remote)");
+    }
 }

@@ -83,7 +83,7 @@ impl PostgresOptions {
         self
     }
 
-    /// Sets the largest number of open connections, in addition to one for heartbeats. Default: 8. A connection is
+    /// Sets the maximum number of open connections, in addition to one for heartbeats. Default: 8. A connection is
     /// used for one request at a time and never while a node runs, so a few connections serve many runs.
     pub fn max_connections(mut self, connections: usize) -> Self {
         self.max_connections = connections;
@@ -149,12 +149,17 @@ async fn start(
     };
     let thread = std::thread::Builder::new().name("superstep-postgres".to_owned()).spawn(work);
     let thread = thread.map_err(|error| thread_start_error(&error))?;
-    let pool = started.await.map_err(|_| Error::internal("the thread of the store ended unexpectedly"))?;
+    let pool = started
+        .await
+        .map_err(|_| Error::internal("the background OS thread of the PostgreSQL checkpointer ended unexpectedly"))?;
     Ok((thread, pool.map_err(|error| thread_start_error(&error))?))
 }
 
 fn thread_start_error(error: &std::io::Error) -> Error {
-    Error::new(ErrorCode::StoreUnavailable, format!("failed to start the thread of the store: {error}"))
+    Error::new(
+        ErrorCode::StoreUnavailable,
+        format!("failed to start the background OS thread of the PostgreSQL checkpointer: {error}"),
+    )
 }
 
 /// A checkpointer in a PostgreSQL database. Clones share one checkpointer.

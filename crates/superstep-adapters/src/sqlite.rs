@@ -179,9 +179,9 @@ impl SqliteCheckpointer {
     }
 }
 
-/// Largest history page that is read on the thread of the caller, if its values are short.
+/// Maximum history page size that is read on the thread of the caller, if its values are short.
 const PAGE: usize = 128;
-/// Largest total size of such values in bytes.
+/// Maximum total size of such values in bytes.
 const SHORT: u64 = 64 << 10;
 
 /// Returns true if a query reads a few consecutive checkpoints. A query with filters may read all checkpoints.

@@ -12,7 +12,7 @@ use superstep_core::error::{Error, ErrorCode, Result};
 use superstep_core::port::{BoxFuture, Clock, PreparedOperation};
 use superstep_core::store::{IndexFields, Item, PutOp, StoreNamespace, StoreOp, StoreOptions, index_term, words};
 
-/// Largest number of expired items that a writing batch removes.
+/// Maximum number of expired items that a writing batch removes.
 pub(crate) const SWEEP_BATCH: i64 = 100;
 
 /// Options and clock of an open store.

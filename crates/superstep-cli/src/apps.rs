@@ -9,28 +9,28 @@ use crate::models::{default_weights, is_remote, usable_model};
 ///
 /// # Errors
 /// Returns an error if an application rejects the settings.
-pub(crate) fn apps(setup: &CliConfig) -> superstep::Result<Vec<App>> {
-    let models = models(setup);
+pub(crate) fn apps(config: &CliConfig) -> superstep::Result<Vec<App>> {
+    let models = models(config);
     Ok(vec![
-        superstep_debate::app(setup.debate.clone(), models.clone())?,
-        superstep_suggestions::app(setup.suggestions.clone(), models.clone())?,
-        superstep_assistant::app(setup.assistant.clone(), models.clone())?,
-        superstep_scheduler::app(setup.scheduler()?, models)?,
+        superstep_debate::app(config.debate.clone(), models.clone())?,
+        superstep_suggestions::app(config.suggestions.clone(), models.clone())?,
+        superstep_assistant::app(config.assistant.clone(), models.clone())?,
+        superstep_scheduler::app(config.scheduler()?, models)?,
     ])
 }
 
 /// Builds the model registry of the settings. Models that the server cannot create, or must not use at the moment,
 /// are added here; so are local weights, if this build supports them.
-pub(crate) fn models(setup: &CliConfig) -> ModelRegistry {
-    let provided = setup.settings.models.iter().filter(|(_, set)| setup.is_offline || !is_remote(set));
-    let set = ModelRegistry::from_settings(&setup.settings);
+pub(crate) fn models(config: &CliConfig) -> ModelRegistry {
+    let provided = config.settings.models.iter().filter(|(_, set)| config.is_offline || !is_remote(set));
+    let set = ModelRegistry::from_settings(&config.settings);
     // A request, or a persisted run, may name a service that the settings do not contain.
-    let set = if setup.is_offline { set.offline() } else { set };
-    let models = provided.fold(set, |models, (name, set)| match usable_model(setup, name, set) {
+    let set = if config.is_offline { set.offline() } else { set };
+    let models = provided.fold(set, |models, (name, set)| match usable_model(config, name, set) {
         Ok(model) => models.with_model(name, model),
         Err(error) => models.with_unavailable(name, error),
     });
-    match default_weights(setup) {
+    match default_weights(config) {
         Some(Ok(weights)) => models.with_model(LOCAL_WEIGHTS_PROVIDER, weights),
         Some(Err(error)) => models.with_unavailable(LOCAL_WEIGHTS_PROVIDER, error),
         None => models,

@@ -76,7 +76,7 @@ pub(crate) struct GlobalArgs {
     pub(crate) set: Vec<(String, String)>,
     /// Extensions of this build; not an argument.
     #[arg(skip)]
-    pub(crate) extras: Extensions,
+    pub(crate) extensions: Extensions,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -229,7 +229,7 @@ pub(crate) struct ResumeArgs {
     #[arg(short, long, value_name = "MODE")]
     pub(crate) stream: Option<StreamModeArg>,
     #[command(flatten)]
-    pub(crate) own: AssistantArgs,
+    pub(crate) assistant: AssistantArgs,
     #[command(flatten)]
     pub(crate) family: FamilyArgs,
 }
@@ -380,7 +380,7 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) suggestions: SuggestionSourceArgs,
     #[command(flatten)]
-    pub(crate) own: AssistantArgs,
+    pub(crate) assistant: AssistantArgs,
     #[command(flatten)]
     pub(crate) family: FamilyArgs,
 }
@@ -407,7 +407,8 @@ impl DebateArgs {
     pub(crate) fn settings(&self) -> superstep_debate::DebateSettings {
         let mut settings = superstep_debate::DebateSettings::default();
         (settings.evidence, settings.typing_delay) = (self.evidence.clone(), Duration::from_millis(self.pace));
-        (settings.limit.max_requests, settings.limit.max_concurrent) = (self.debates_per_hour, self.debates_at_once);
+        (settings.rate_limit.max_requests, settings.rate_limit.max_concurrent) =
+            (self.debates_per_hour, self.debates_at_once);
         settings
     }
 }

@@ -17,7 +17,7 @@ use crate::graphs;
 use crate::output::Output;
 
 /// Default location of threads.
-pub(crate) const DEFAULT_STORE: &str = ".superstep/superstep.db";
+pub(crate) const DEFAULT_CHECKPOINTER_PATH: &str = ".superstep/superstep.db";
 
 /// Folder of the assistant's sample data.
 pub(crate) const ASSISTANT: &str = ".superstep/assistant";
@@ -32,7 +32,7 @@ pub(crate) struct CliConfig {
     pub(crate) folder: PathBuf,
     pub(crate) is_offline: bool,
     /// Extensions of this build.
-    pub(crate) extras: Extensions,
+    pub(crate) extensions: Extensions,
     /// Settings of the debate application.
     pub(crate) debate: superstep_debate::DebateSettings,
     /// Settings of the suggestions agent.
@@ -42,41 +42,45 @@ pub(crate) struct CliConfig {
     /// Family whose calendar the scheduler manages.
     pub(crate) family: FamilyArgs,
     /// True if the location of threads is the default.
-    uses_default_store: bool,
+    uses_default_checkpointer: bool,
 }
 
 impl CliConfig {
     /// Loads the settings.
     pub(crate) fn load(global: &GlobalArgs) -> Result<Self, CliError> {
         let mut settings = Settings::load(global.config.as_deref(), &global.set)?;
-        let store = settings.explain().iter().find(|row| row.key == "storage.checkpointer");
-        let is_default_store = store.is_some_and(|row| row.origin == SettingOrigin::Default);
-        if is_default_store {
-            settings.storage.checkpointer = CheckpointerSettings::Sqlite(DEFAULT_STORE.into());
+        let checkpointer = settings.explain().iter().find(|row| row.key == "storage.checkpointer");
+        let is_default_checkpointer = checkpointer.is_some_and(|row| row.origin == SettingOrigin::Default);
+        if is_default_checkpointer {
+            settings.storage.checkpointer = CheckpointerSettings::Sqlite(DEFAULT_CHECKPOINTER_PATH.into());
         }
         let folder = global.config.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).to_owned();
         let (debates, suggestions) = Default::default();
-        let extras = global.extras.clone();
+        let extensions = global.extensions.clone();
         let assistant = superstep_assistant::AssistantSettings::sample(ASSISTANT);
         let (is_offline, family) = (global.offline, FamilyArgs::default());
         Ok(Self {
             settings,
             folder,
             is_offline,
-            extras,
+            extensions,
             debate: debates,
             suggestions,
             assistant,
             family,
-            uses_default_store: is_default_store,
+            uses_default_checkpointer: is_default_checkpointer,
         })
     }
 
     /// Configures the assistant from a file, but only if the name refers to its graph: errors in that file must not
     /// prevent other graphs from running.
-    pub(crate) async fn configure_assistant(&mut self, own: &AssistantArgs, graph: &str) -> Result<(), CliError> {
+    pub(crate) async fn configure_assistant(
+        &mut self,
+        assistant_args: &AssistantArgs,
+        graph: &str,
+    ) -> Result<(), CliError> {
         if graphs::refers_to(self, graph, "assistant")
-            && let Some(assistant) = own.load_settings(self.is_offline).await?
+            && let Some(assistant) = assistant_args.load_settings(self.is_offline).await?
         {
             self.assistant = assistant;
         }
@@ -104,25 +108,25 @@ impl CliConfig {
     }
 
     /// Opens the storage for a run; creates the default file if it is missing.
-    pub(crate) async fn open_stores(&self, out: &Output) -> Result<ServerConfig, CliError> {
+    pub(crate) async fn open_storage(&self, out: &Output) -> Result<ServerConfig, CliError> {
         self.reject_network()?;
-        if self.uses_default_store && !Path::new(DEFAULT_STORE).exists() {
-            create_store_folder().map_err(|error| {
-                let message = format!("`{DEFAULT_STORE}` cannot be created: {}", error.kind());
+        if self.uses_default_checkpointer && !Path::new(DEFAULT_CHECKPOINTER_PATH).exists() {
+            create_default_folder().map_err(|error| {
+                let message = format!("`{DEFAULT_CHECKPOINTER_PATH}` cannot be created: {}", error.kind());
                 CliError::new(ErrorCode::StoreUnavailable, message)
                     .help("run the command in a writable folder, or set `storage.checkpointer`")
             })?;
             out.print_note(format_args!(
-                "threads are stored in {DEFAULT_STORE}; set `storage.checkpointer` to change the location"
+                "threads are stored in {DEFAULT_CHECKPOINTER_PATH}; set `storage.checkpointer` to change the location"
             ));
         }
         Ok(ServerConfig::from_settings(&self.settings).await?)
     }
 
     /// Opens the storage for reading; creates nothing.
-    pub(crate) async fn open_stores_read_only(&self) -> Result<ServerConfig, CliError> {
+    pub(crate) async fn open_storage_read_only(&self) -> Result<ServerConfig, CliError> {
         self.reject_network()?;
-        if !self.uses_default_store || Path::new(DEFAULT_STORE).exists() {
+        if !self.uses_default_checkpointer || Path::new(DEFAULT_CHECKPOINTER_PATH).exists() {
             return Ok(ServerConfig::from_settings(&self.settings).await?);
         }
         let mut settings = self.settings.clone();
@@ -141,7 +145,7 @@ impl CliConfig {
     }
 
     /// Describes the storage location without secrets.
-    pub(crate) fn store(&self) -> String {
+    pub(crate) fn checkpointer_name(&self) -> String {
         match &self.settings.storage.checkpointer {
             CheckpointerSettings::Sqlite(path) => format!("sqlite:{}", path.display()),
             CheckpointerSettings::Postgres(_) => "postgres".to_owned(),
@@ -151,8 +155,8 @@ impl CliConfig {
 }
 
 /// Creates the folder of the default storage with a `.gitignore`.
-fn create_store_folder() -> std::io::Result<()> {
-    let folder = Path::new(DEFAULT_STORE).parent().unwrap_or(Path::new("."));
+fn create_default_folder() -> std::io::Result<()> {
+    let folder = Path::new(DEFAULT_CHECKPOINTER_PATH).parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder)?;
     std::fs::write(folder.join(".gitignore"), "*\n")
 }

@@ -17,7 +17,7 @@ use crate::runtime::block_on;
 use crate::version::VERSION;
 
 /// Commands whose first argument is a name, and the kind of name.
-const NAMED: [(&str, &str); 6] = [
+const COMPLETED_COMMANDS: [(&str, &str); 6] = [
     ("run", "graphs"),
     ("graph", "graphs"),
     ("resume", "threads"),
@@ -50,7 +50,7 @@ fn visible_command() -> clap::Command {
 /// Prints names, one per line; nothing on an error, because the user is typing a command.
 pub(crate) fn names(args: &NamesArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
     let names = match args.kind {
-        NameKind::Graphs => CliConfig::load(global).and_then(|setup| graphs::names(&setup)),
+        NameKind::Graphs => CliConfig::load(global).and_then(|config| graphs::names(&config)),
         NameKind::Threads => block_on(threads(global)),
         NameKind::Codes => Ok(ErrorCode::ALL.iter().map(ToString::to_string).collect()),
     };
@@ -59,14 +59,15 @@ pub(crate) fn names(args: &NamesArgs, global: &GlobalArgs, out: &Output) -> Resu
 }
 
 async fn threads(global: &GlobalArgs) -> Result<Vec<String>, CliError> {
-    let runs = RunService::open([], CliConfig::load(global)?.open_stores_read_only().await?)?;
+    let runs = RunService::open([], CliConfig::load(global)?.open_storage_read_only().await?)?;
     let records = runs.search_threads(&ThreadSearch { limit: Some(50), ..ThreadSearch::default() }).await?;
     Ok(records.into_iter().map(|record| record.thread.to_string()).collect())
 }
 
 /// Returns a function that wraps the generated one and completes names.
 fn bash() -> String {
-    let cases: String = NAMED.iter().map(|(command, kind)| format!("        {command}) what={kind} ;;\n")).collect();
+    let cases: String =
+        COMPLETED_COMMANDS.iter().map(|(command, kind)| format!("        {command}) what={kind} ;;\n")).collect();
     format!(
         r#"
 _superstep_names() {{
@@ -91,7 +92,7 @@ fn fish() -> String {
              -f -a \"(superstep __names {kind} 2>/dev/null)\"\n"
         )
     };
-    NAMED.iter().map(line).collect()
+    COMPLETED_COMMANDS.iter().map(line).collect()
 }
 
 /// Replaces file completion by names for graph, thread and code arguments.

@@ -11,8 +11,8 @@ use crate::text::{columns, padded};
 /// Prints every setting; secrets as `***`.
 pub(crate) fn config(args: &ConfigArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
     let ConfigCommand::Show = args.command;
-    let setup = CliConfig::load(global)?;
-    let rows = setup.settings.explain();
+    let config = CliConfig::load(global)?;
+    let rows = config.settings.explain();
     if !out.is_text() {
         let rows = rows.iter().map(|row| json!({ "key": row.key, "value": row.value, "from": row.origin.to_string() }));
         out.json_list(&rows.collect::<Vec<_>>());
@@ -24,6 +24,6 @@ pub(crate) fn config(args: &ConfigArgs, global: &GlobalArgs, out: &Output) -> Re
         let origin = styled(TextStyle::Faint, &row.origin.to_string());
         out.print_result(format_args!("{}  {}  {origin}", padded(&row.key, keys), padded(&row.value, values)));
     }
-    out.print_note(format_args!("default location of threads: {}", crate::cli_config::DEFAULT_STORE));
+    out.print_note(format_args!("default location of threads: {}", crate::cli_config::DEFAULT_CHECKPOINTER_PATH));
     Ok(0)
 }

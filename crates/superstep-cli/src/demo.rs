@@ -41,13 +41,13 @@ pub(crate) async fn demo(args: &DemoArgs, global: &GlobalArgs, out: &Output) -> 
 }
 
 /// Prints the last message as the answer, and the summary of the run.
-fn finish(done: RunSummary, out: &Output) -> Result<u8, CliError> {
+fn finish(summary: RunSummary, out: &Output) -> Result<u8, CliError> {
     if out.format != OutputFormat::Text {
-        return print_output(done, None, out);
+        return print_output(summary, None, out);
     }
-    let answer = done.output["messages"].as_array().and_then(|all| all.last()?["content"].as_str());
-    if let Some(answer) = answer.filter(|_| done.status == RunStatus::Succeeded) {
-        answer.lines().for_each(|line| out.print_result(strip_control_characters(line)));
+    let message = summary.output["messages"].as_array().and_then(|all| all.last()?["content"].as_str());
+    if let Some(message) = message.filter(|_| summary.status == RunStatus::Succeeded) {
+        message.lines().for_each(|line| out.print_result(strip_control_characters(line)));
     }
-    print_summary(done, out)
+    print_summary(summary, out)
 }

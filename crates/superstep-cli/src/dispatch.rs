@@ -12,12 +12,12 @@ use crate::{
 };
 
 /// Runs the command line of this process.
-pub fn main(extras: Extensions) -> ExitCode {
+pub fn main(extensions: Extensions) -> ExitCode {
     let mut cli = match usage::read(std::env::args_os().collect()) {
         Ok(cli) => cli,
         Err(code) => return code,
     };
-    cli.global.extras = extras;
+    cli.global.extensions = extensions;
     let out = Output::new(&cli.global);
     match dispatch(cli, &out) {
         Ok(code) => ExitCode::from(code),

@@ -12,7 +12,7 @@ use superstep::settings::{CheckpointerSettings, Settings};
 use superstep_server::{LOCAL_WEIGHTS_PROVIDER, Storage};
 
 use crate::args::GlobalArgs;
-use crate::cli_config::{CliConfig, DEFAULT_STORE};
+use crate::cli_config::{CliConfig, DEFAULT_CHECKPOINTER_PATH};
 use crate::error::CliError;
 use crate::graphs;
 use crate::models::{build_model, is_remote, key_variable};
@@ -44,9 +44,9 @@ fn check(name: &'static str, health: Health, message: impl Into<String>) -> Chec
 }
 
 /// Creates a failed check. The report contains only the error code.
-fn failed_check(name: &'static str, named: &str, failure: &CliError) -> Check {
+fn failed_check(name: &'static str, prefix: &str, failure: &CliError) -> Check {
     let detail = Some(one_line(&failure.to_string()));
-    Check { detail, ..check(name, Health::Broken, format!("{named}{}", failure.code_text())) }
+    Check { detail, ..check(name, Health::Broken, format!("{prefix}{}", failure.code_text())) }
 }
 
 /// Runs all checks; returns exit code 1 if one failed.
@@ -55,12 +55,12 @@ pub(crate) fn doctor(global: &GlobalArgs, out: &Output) -> Result<u8, CliError> 
         vec![check("superstep", Health::Good, format!("{VERSION} on {}", platform())), compiler(), clock()];
     checks.push(terminal());
     match CliConfig::load(global) {
-        Ok(setup) => {
+        Ok(config) => {
             checks.push(settings(global));
-            checks.push(port(&setup.settings));
-            checks.push(store(&setup));
-            checks.extend(graphs(&setup));
-            checks.extend(models(&setup));
+            checks.push(port(&config.settings));
+            checks.push(checkpointer(&config));
+            checks.extend(graphs(&config));
+            checks.extend(models(&config));
         }
         Err(failure) => checks.push(failed_check("settings", "", &failure)),
     }
@@ -70,7 +70,7 @@ pub(crate) fn doctor(global: &GlobalArgs, out: &Output) -> Result<u8, CliError> 
         false => {
             let rows = checks
                 .iter()
-                .map(|entry| json!({ "what": entry.name, "health": word(entry.health), "says": entry.message }));
+                .map(|entry| json!({ "what": entry.name, "health": health_name(entry.health), "says": entry.message }));
             out.json(&json!({ "ok": !is_broken, "looks": rows.collect::<Vec<_>>() }));
         }
     }
@@ -93,13 +93,13 @@ fn print_report(checks: &[Check], is_broken: bool, out: &Output) {
         "no problems found; copy this report to share it:"
     });
     out.print_result("```text");
-    checks
-        .iter()
-        .for_each(|entry| out.print_result(format_args!("{} {}: {}", word(entry.health), entry.name, entry.message)));
+    checks.iter().for_each(|entry| {
+        out.print_result(format_args!("{} {}: {}", health_name(entry.health), entry.name, entry.message))
+    });
     out.print_result("```");
 }
 
-fn word(health: Health) -> &'static str {
+fn health_name(health: Health) -> &'static str {
     match health {
         Health::Good => "good",
         Health::Note => "note",
@@ -152,22 +152,22 @@ fn port(settings: &Settings) -> Check {
     }
 }
 
-fn store(setup: &CliConfig) -> Check {
-    let kind = match &setup.settings.storage.checkpointer {
-        CheckpointerSettings::Sqlite(path) if path.as_os_str() == DEFAULT_STORE && !path.exists() => {
-            return check("store", Health::Good, format!("{DEFAULT_STORE}, created by the first run"));
+fn checkpointer(config: &CliConfig) -> Check {
+    let kind = match &config.settings.storage.checkpointer {
+        CheckpointerSettings::Sqlite(path) if path.as_os_str() == DEFAULT_CHECKPOINTER_PATH && !path.exists() => {
+            return check("store", Health::Good, format!("{DEFAULT_CHECKPOINTER_PATH}, created by the first run"));
         }
         CheckpointerSettings::Sqlite(_) => "sqlite",
-        CheckpointerSettings::Postgres(_) if setup.is_offline => {
+        CheckpointerSettings::Postgres(_) if config.is_offline => {
             return check("store", Health::Note, "postgres, not checked because of `--offline`");
         }
         CheckpointerSettings::Postgres(_) => "postgres",
         _ => return check("store", Health::Note, "memory: threads are lost when the process ends"),
     };
     let written = block_on(async {
-        let stores = Storage::open(&setup.settings.storage.checkpointer).await?;
-        stores.store.put(["superstep", "doctor"], "look", json!({ "is": "here" })).await?;
-        stores.store.delete(["superstep", "doctor"], "look").await?;
+        let storage = Storage::open(&config.settings.storage.checkpointer).await?;
+        storage.store.put(["superstep", "doctor"], "look", json!({ "is": "here" })).await?;
+        storage.store.delete(["superstep", "doctor"], "look").await?;
         Ok(())
     });
     match written {
@@ -177,28 +177,28 @@ fn store(setup: &CliConfig) -> Check {
     }
 }
 
-fn graphs(setup: &CliConfig) -> Vec<Check> {
-    let names = match graphs::names(setup) {
+fn graphs(config: &CliConfig) -> Vec<Check> {
+    let names = match graphs::names(config) {
         Ok(names) => names,
         Err(failure) => return vec![failed_check("graphs", "", &failure)],
     };
     if names.is_empty() {
         return vec![check("graphs", Health::Note, "none; add one to superstep.toml")];
     }
-    let each = names.iter().map(|name| match graphs::find(setup, name) {
+    let each = names.iter().map(|name| match graphs::find(config, name) {
         Ok(_) => check("graph", Health::Good, name.as_str()),
         Err(failure) => failed_check("graph", &format!("{name}: "), &failure),
     });
     each.collect()
 }
 
-fn models(setup: &CliConfig) -> Vec<Check> {
-    let models = setup.settings.models.iter();
+fn models(config: &CliConfig) -> Vec<Check> {
+    let models = config.settings.models.iter();
     let each = models.map(|(name, set)| {
         let is_set = |variable: &str| std::env::var_os(variable).is_some_and(|value| !value.is_empty());
         let (health, message) = match key_variable(set).filter(|_| set.api_key.is_none()) {
             // The reason is left out because it may contain a path.
-            None if set.provider == LOCAL_WEIGHTS_PROVIDER => match build_model(setup, name, set) {
+            None if set.provider == LOCAL_WEIGHTS_PROVIDER => match build_model(config, name, set) {
                 Ok(_) => (Health::Good, "weights file found".to_owned()),
                 Err(_) => (
                     Health::Note,

@@ -1,4 +1,4 @@
-//! Errors as users see them: message, location, all parts, advice, link to the error page.
+//! Errors as users see them: message, location, all fields, advice, link to the error page.
 //!
 //! Created from the engine's `Error` and the server's `Diagnostic`; the exit code follows from the error code.
 
@@ -25,7 +25,7 @@ struct ErrorDetails {
     message: String,
     location: Vec<String>,
     /// Validation errors: location and message.
-    parts: Vec<(String, String)>,
+    fields: Vec<(String, String)>,
     help: Vec<String>,
     /// Thread that is saved and can be resumed.
     saved: Option<String>,
@@ -87,13 +87,13 @@ impl CliError {
         if !self.0.location.is_empty() {
             lines.push(format!("  {}", strip_control_characters(&self.0.location.join(", "))));
         }
-        let widest = self.0.parts.iter().map(|(pointer, _)| columns(pointer)).max().unwrap_or(0).min(32);
-        for (pointer, fact) in &self.0.parts {
+        let widest = self.0.fields.iter().map(|(pointer, _)| columns(pointer)).max().unwrap_or(0).min(32);
+        for (pointer, message) in &self.0.fields {
             let gap = if widest == 0 { "" } else { "  " };
             lines.push(format!(
                 "  {}{gap}{}",
                 padded(&strip_control_characters(pointer), widest),
-                strip_control_characters(fact)
+                strip_control_characters(message)
             ));
         }
         for (number, help) in self.0.help.iter().enumerate() {
@@ -109,13 +109,13 @@ impl CliError {
     }
 
     fn to_json(&self) -> Value {
-        let parts: Vec<Value> =
-            self.0.parts.iter().map(|(pointer, fact)| json!({ "pointer": pointer, "message": fact })).collect();
+        let fields: Vec<Value> =
+            self.0.fields.iter().map(|(pointer, message)| json!({ "pointer": pointer, "message": message })).collect();
         json!({ "error": {
             "code": self.0.code.map(|code| code.to_string()),
             "message": self.0.message,
             "place": self.0.location,
-            "errors": parts,
+            "errors": fields,
             "help": self.0.help,
             "thread": self.0.saved,
             "exit": self.0.exit,
@@ -143,7 +143,7 @@ pub(crate) fn find_code(text: &str) -> Option<ErrorCode> {
     ErrorCode::ALL.iter().copied().find(|code| code.to_string() == text)
 }
 
-fn part(pointer: &str, message: &str, hint: Option<&str>) -> (String, String) {
+fn field_error(pointer: &str, message: &str, hint: Option<&str>) -> (String, String) {
     (pointer.to_owned(), hint.map_or_else(|| message.to_owned(), |hint| format!("{message} — {hint}")))
 }
 
@@ -153,14 +153,14 @@ impl From<Error> for CliError {
         let node = location.node.as_ref().map(|node| format!("node `{node}`"));
         let step = location.step.map(|step| format!("step {step}"));
         let thread = location.thread.as_ref().map(|thread| format!("thread {thread}"));
-        let parts = error.diagnostics().iter();
+        let fields = error.diagnostics().iter();
         Self(Box::new(ErrorDetails {
             exit: error.exit_code(),
             code: Some(error.code()),
             message: error.message().to_owned(),
             location: [node, step, thread].into_iter().flatten().collect(),
-            parts: parts
-                .map(|diagnostic| part(&diagnostic.pointer, &diagnostic.message, diagnostic.help.as_deref()))
+            fields: fields
+                .map(|diagnostic| field_error(&diagnostic.pointer, &diagnostic.message, diagnostic.help.as_deref()))
                 .collect(),
             help: error.help().map(str::to_owned).into_iter().collect(),
             saved: None,
@@ -176,13 +176,13 @@ impl From<Problem> for CliError {
             // A type mismatch has another exit code in a node than in the input; the HTTP status tells them apart.
             error = error.with_node("");
         }
-        let parts = problem.fields().iter();
+        let fields = problem.fields().iter();
         Self(Box::new(ErrorDetails {
             exit: error.exit_code(),
             code: Some(code),
             message: problem.detail().to_owned(),
             location: Vec::new(),
-            parts: parts.map(|field| part(&field.pointer, &field.message, field.hint.as_deref())).collect(),
+            fields: fields.map(|field| field_error(&field.pointer, &field.message, field.hint.as_deref())).collect(),
             help: problem.hint().map(str::to_owned).into_iter().collect(),
             saved: None,
         }))

@@ -13,9 +13,11 @@ mod assistant;
 mod scheduler;
 
 /// Exit code if the score is below the threshold.
-const BELOW: u8 = 1;
-/// Minimum number of correct questions, and of questions improved by query expansion.
-const BAR: (usize, usize) = (20, 5);
+const EXIT_BELOW_THRESHOLD: u8 = 1;
+/// Minimum number of correct questions.
+const MIN_CORRECT: usize = 20;
+/// Minimum number of questions improved by query expansion.
+const MIN_IMPROVED: usize = 5;
 
 /// Evaluates an application on its sample; returns the exit code.
 pub(crate) async fn eval(args: &EvalArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
@@ -31,12 +33,12 @@ async fn suggestions(global: &GlobalArgs, out: &Output) -> Result<u8, CliError> 
     let mut settings = SuggestionSourceArgs::default().settings(global.offline)?;
     settings.posts = None;
     let score = score_of(&settings.open().await?).await?;
-    let is_enough = score.right >= BAR.0 && score.better_than_plain >= BAR.1;
+    let is_enough = score.right >= MIN_CORRECT && score.better_than_plain >= MIN_IMPROVED;
     match out.is_text() {
         true => print_score(&score, is_enough, out),
         false => out.json(&score),
     }
-    Ok(if is_enough { 0 } else { BELOW })
+    Ok(if is_enough { 0 } else { EXIT_BELOW_THRESHOLD })
 }
 
 fn print_score(score: &SearchEvalScore, is_enough: bool, out: &Output) {
@@ -49,7 +51,10 @@ fn print_score(score: &SearchEvalScore, is_enough: bool, out: &Output) {
          {better_than_plain} better, {worse_than_plain} worse"
     ));
     let (tone, word) = if is_enough { (TextStyle::Good, "passed") } else { (TextStyle::Bad, "failed") };
-    out.print_note(format_args!("{}: the minimum is {} correct and {} better", styled(tone, word), BAR.0, BAR.1));
+    out.print_note(format_args!(
+        "{}: the minimum is {MIN_CORRECT} correct and {MIN_IMPROVED} better",
+        styled(tone, word)
+    ));
 }
 
 fn line(row: &SearchEvalRow, widest: usize) -> String {

@@ -78,13 +78,13 @@ mod tests {
     fn a_file_is_opened_once() {
         let count = Arc::new(AtomicUsize::new(0));
         let counted = count.clone();
-        let extras = Extensions::new().weights(move |_| {
+        let extensions = Extensions::new().weights(move |_| {
             counted.fetch_add(1, Ordering::SeqCst);
             Ok(RuleBasedModel::new("rules").into())
         });
         let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
         for file in ["Cargo.toml", "src/../Cargo.toml"] {
-            assert!(extras.open_weights(Some(&folder.join(file))).is_some_and(|opened| opened.is_ok()));
+            assert!(extensions.open_weights(Some(&folder.join(file))).is_some_and(|opened| opened.is_ok()));
         }
         assert_eq!(count.load(Ordering::SeqCst), 1);
     }

@@ -6,18 +6,18 @@ use superstep::{ErrorCode, core::diagram::Diagram};
 use crate::args::{GlobalArgs, GraphArgs, GraphFormat};
 use crate::cli_config::CliConfig;
 use crate::error::CliError;
-use crate::graphs::{self, file, parts};
+use crate::graphs::{self, components, file};
 use crate::output::{Output, write_stdout};
 
 /// Prints a graph.
 pub(crate) fn print_graph(args: &GraphArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
-    let setup = CliConfig::load(global)?;
-    let file = file(&setup, &args.graph)?;
+    let config = CliConfig::load(global)?;
+    let file = file(&config, &args.graph)?;
     let text = match (args.format, &file) {
         (GraphFormat::Rust, Some(file)) => file.to_rust(),
-        (GraphFormat::Rust, None) => return Err(no_file(&setup, &args.graph)),
+        (GraphFormat::Rust, None) => return Err(no_file(&config, &args.graph)),
         (format, file) => {
-            let diagram = diagram(&setup, &args.graph, file.as_ref())?;
+            let diagram = diagram(&config, &args.graph, file.as_ref())?;
             render(&diagram, if out.is_text() { format } else { GraphFormat::Json })
         }
     };
@@ -28,10 +28,10 @@ pub(crate) fn print_graph(args: &GraphArgs, global: &GlobalArgs, out: &Output) -
     Ok(0)
 }
 
-fn diagram(setup: &CliConfig, name: &str, file: Option<&GraphFile>) -> Result<Diagram, CliError> {
+fn diagram(config: &CliConfig, name: &str, file: Option<&GraphFile>) -> Result<Diagram, CliError> {
     match file {
-        Some(file) => Ok(file.build(&parts(setup))?.diagram()),
-        None => Ok(graphs::find(setup, name)?.diagram()),
+        Some(file) => Ok(file.build(&components(config))?.diagram()),
+        None => Ok(graphs::find(config, name)?.diagram()),
     }
 }
 
@@ -46,8 +46,8 @@ fn render(diagram: &Diagram, format: GraphFormat) -> String {
 }
 
 /// Explains why there is no graph file to convert to Rust.
-fn no_file(setup: &CliConfig, name: &str) -> CliError {
-    match graphs::find(setup, name) {
+fn no_file(config: &CliConfig, name: &str) -> CliError {
+    match graphs::find(config, name) {
         Err(unknown) => unknown,
         Ok(_) => CliError::new(ErrorCode::InputInvalid, format!("graph `{name}` is already written in Rust")),
     }

@@ -21,16 +21,16 @@ use crate::error::CliError;
 use crate::models::model;
 
 /// Returns the graph of this name.
-pub(crate) fn find(setup: &CliConfig, name: &str) -> Result<Arc<dyn ServedGraph>, CliError> {
-    match setup.settings.graphs.get(name) {
-        Some(source) => Ok(graph_from_settings(setup, name, source)?),
-        None => graph_from_apps(setup, name)?.ok_or_else(|| unknown(setup, name)),
+pub(crate) fn find(config: &CliConfig, name: &str) -> Result<Arc<dyn ServedGraph>, CliError> {
+    match config.settings.graphs.get(name) {
+        Some(source) => Ok(graph_from_settings(config, name, source)?),
+        None => graph_from_apps(config, name)?.ok_or_else(|| unknown(config, name)),
     }
 }
 
 /// Returns true if a name refers to this graph of an application.
-pub(crate) fn refers_to(setup: &CliConfig, name: &str, graph: &str) -> bool {
-    match setup.settings.graphs.get(name) {
+pub(crate) fn refers_to(config: &CliConfig, name: &str, graph: &str) -> bool {
+    match config.settings.graphs.get(name) {
         Some(GraphSource::Rust(inner)) => inner == graph,
         Some(_) => false,
         None => name == graph,
@@ -38,27 +38,27 @@ pub(crate) fn refers_to(setup: &CliConfig, name: &str, graph: &str) -> bool {
 }
 
 /// Returns the names of all graphs.
-pub(crate) fn names(setup: &CliConfig) -> Result<Vec<String>, CliError> {
-    let apps = apps(setup)?;
+pub(crate) fn names(config: &CliConfig) -> Result<Vec<String>, CliError> {
+    let apps = apps(config)?;
     let app_graphs = apps.iter().flat_map(|app| &app.graphs).map(|graph| graph.name().to_owned());
-    let names: BTreeSet<String> = setup.settings.graphs.keys().cloned().chain(app_graphs).collect();
+    let names: BTreeSet<String> = config.settings.graphs.keys().cloned().chain(app_graphs).collect();
     Ok(names.into_iter().collect())
 }
 
 /// Returns everything that is served: the applications, and one more for each graph of the settings.
-pub(crate) fn all(setup: &CliConfig) -> Result<Vec<App>, CliError> {
-    let mut all = apps(setup)?;
-    for (name, source) in &setup.settings.graphs {
+pub(crate) fn all(config: &CliConfig) -> Result<Vec<App>, CliError> {
+    let mut all = apps(config)?;
+    for (name, source) in &config.settings.graphs {
         // A name in the settings overrides the graph of an application.
         all.iter_mut().for_each(|app| app.graphs.retain(|graph| graph.name() != name));
-        all.push(App::new(name, name).graph(graph_from_settings(setup, name, source)?));
+        all.push(App::new(name, name).graph(graph_from_settings(config, name, source)?));
     }
     Ok(all)
 }
 
 /// Opens and validates the graph file of a name; `None` if the graph is not a file.
-pub(crate) fn file(setup: &CliConfig, name: &str) -> Result<Option<GraphFile>, CliError> {
-    match setup.settings.graphs.get(name) {
+pub(crate) fn file(config: &CliConfig, name: &str) -> Result<Option<GraphFile>, CliError> {
+    match config.settings.graphs.get(name) {
         Some(GraphSource::File { path, .. }) => Ok(Some(GraphFile::open(path)?)),
         Some(_) => Ok(None),
         None if Path::new(name).is_file() => Ok(Some(GraphFile::open(name)?)),
@@ -67,19 +67,23 @@ pub(crate) fn file(setup: &CliConfig, name: &str) -> Result<Option<GraphFile>, C
 }
 
 /// Builds the components that graph files refer to by name.
-pub(crate) fn parts(setup: &CliConfig) -> Components {
-    let models = setup.settings.models.iter();
-    models.fold(Components::new(), |parts, (name, set)| parts.model(name, model(setup, name, set)))
+pub(crate) fn components(config: &CliConfig) -> Components {
+    let models = config.settings.models.iter();
+    models.fold(Components::new(), |components, (name, set)| components.model(name, model(config, name, set)))
 }
 
-fn graph_from_settings(setup: &CliConfig, name: &str, source: &GraphSource) -> superstep::Result<Arc<dyn ServedGraph>> {
+fn graph_from_settings(
+    config: &CliConfig,
+    name: &str,
+    source: &GraphSource,
+) -> superstep::Result<Arc<dyn ServedGraph>> {
     match source {
         GraphSource::File { path, .. } => {
-            let graph = GraphFile::open(path)?.build(&parts(setup))?;
+            let graph = GraphFile::open(path)?.build(&components(config))?;
             Ok(renamed::named(name, serve_graph(graph, |_| Ok(()))))
         }
         GraphSource::Rust(inner) => {
-            let registered = graph_from_apps(setup, inner)?;
+            let registered = graph_from_apps(config, inner)?;
             let graph = registered.ok_or_else(|| {
                 let message =
                     format!("`graphs.{name}.path` is `rust:{inner}`, but this program does not contain that graph");
@@ -92,13 +96,13 @@ fn graph_from_settings(setup: &CliConfig, name: &str, source: &GraphSource) -> s
     }
 }
 
-fn graph_from_apps(setup: &CliConfig, name: &str) -> superstep::Result<Option<Arc<dyn ServedGraph>>> {
-    let graphs = apps(setup)?.into_iter().flat_map(|app| app.graphs);
+fn graph_from_apps(config: &CliConfig, name: &str) -> superstep::Result<Option<Arc<dyn ServedGraph>>> {
+    let graphs = apps(config)?.into_iter().flat_map(|app| app.graphs);
     Ok(graphs.into_iter().find(|graph| graph.name() == name))
 }
 
-fn unknown(setup: &CliConfig, name: &str) -> CliError {
-    let registered = names(setup).unwrap_or_default();
+fn unknown(config: &CliConfig, name: &str) -> CliError {
+    let registered = names(config).unwrap_or_default();
     let registered: Vec<&str> = registered.iter().map(String::as_str).collect();
     let failure = CliError::new(ErrorCode::NotFound, format!("graph `{name}` not found"));
     match registered.is_empty() {

@@ -1,6 +1,6 @@
-//! Prompts for open interrupts at the terminal: a form derived from the JSON Schema of the answer.
+//! Prompts for open interrupts at the terminal: a form derived from the JSON Schema of the resume value.
 //!
-//! The form only helps to enter an answer; the engine validates it.
+//! The form only helps to enter a resume value; the engine validates it.
 
 use std::io::Write;
 
@@ -15,18 +15,18 @@ use crate::text::{one_line, truncate, width};
 
 /// Kind of input that a schema requires.
 #[derive(Debug, Clone, PartialEq)]
-enum AnswerForm {
+enum InputForm {
     YesNo,
     Choice(Vec<Value>),
     Text,
     Integer,
     Number,
     /// Fields in order: name, form, and whether the field is required.
-    Fields(Vec<(String, AnswerForm, bool)>),
+    Fields(Vec<(String, InputForm, bool)>),
     Json,
 }
 
-impl AnswerForm {
+impl InputForm {
     fn of(schema: Option<&Value>) -> Self {
         let Some(schema) = schema else { return Self::Json };
         if let Some(options) = schema["enum"].as_array().filter(|options| !options.is_empty()) {
@@ -66,7 +66,7 @@ impl AnswerForm {
         }
     }
 
-    /// Parses input as an answer.
+    /// Parses input as a value.
     fn read(&self, text: &str) -> Result<Value, String> {
         let text = text.trim();
         let json = || serde_json::from_str::<Value>(text);
@@ -78,8 +78,8 @@ impl AnswerForm {
             },
             Self::Choice(options) => {
                 let is_named = |option: &&Value| option.as_str() == Some(text) || json().is_ok_and(|it| it == **option);
-                let at = || options.get(text.parse::<usize>().ok()?.checked_sub(1)?);
-                let choice = options.iter().find(is_named).or_else(at);
+                let by_index = || options.get(text.parse::<usize>().ok()?.checked_sub(1)?);
+                let choice = options.iter().find(is_named).or_else(by_index);
                 choice.cloned().ok_or_else(|| format!("expected one of {}", listed(options)))
             }
             Self::Text => Ok(json().ok().filter(Value::is_string).unwrap_or_else(|| text.into())),
@@ -98,36 +98,37 @@ fn display_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), one_line)
 }
 
-/// Parses the answers of a flag. If several interrupts are open, the text must be a JSON object with their names.
-pub(crate) fn parse_answers(questions: &[ThreadInterrupt], text: &str) -> Result<ResumeValues, CliError> {
-    let invalid_answer = |message: String| CliError::new(ErrorCode::InvalidResume, message);
-    if let [question] = questions {
-        let answer = AnswerForm::of(question.schema.as_ref()).read(text).map_err(invalid_answer)?;
-        return Ok(ResumeValues::from([(question.id, answer)]));
+/// Parses the resume values of `--answer`. If several interrupts are open, the text must be a JSON object with their
+/// names.
+pub(crate) fn parse_resume_values(interrupts: &[ThreadInterrupt], text: &str) -> Result<ResumeValues, CliError> {
+    let invalid_resume_value = |message: String| CliError::new(ErrorCode::InvalidResume, message);
+    if let [interrupt] = interrupts {
+        let resume_value = InputForm::of(interrupt.schema.as_ref()).read(text).map_err(invalid_resume_value)?;
+        return Ok(ResumeValues::from([(interrupt.id, resume_value)]));
     }
-    let named: Map<String, Value> = serde_json::from_str(text).map_err(|_| {
-        let example = questions.iter().map(|question| format!("\"{}\": …", question.name)).collect::<Vec<_>>();
-        invalid_answer(format!("{} interrupts are open, but one value was given", questions.len()))
+    let values_by_name: Map<String, Value> = serde_json::from_str(text).map_err(|_| {
+        let example = interrupts.iter().map(|interrupt| format!("\"{}\": …", interrupt.name)).collect::<Vec<_>>();
+        invalid_resume_value(format!("{} interrupts are open, but one value was given", interrupts.len()))
             .help(format!("resume by name: --answer '{{{}}}'", example.join(", ")))
     })?;
-    let mut answers = ResumeValues::new();
-    for (name, answer) in named {
-        let is_match = |question: &&ThreadInterrupt| question.name == name || question.id.to_string() == name;
-        let question = questions.iter().find(is_match).ok_or_else(|| {
-            let names: Vec<&str> = questions.iter().map(|question| question.name.as_str()).collect();
-            invalid_answer(format!("unknown interrupt `{name}`"))
+    let mut resume_values = ResumeValues::new();
+    for (name, resume_value) in values_by_name {
+        let is_match = |interrupt: &&ThreadInterrupt| interrupt.name == name || interrupt.id.to_string() == name;
+        let interrupt = interrupts.iter().find(is_match).ok_or_else(|| {
+            let names: Vec<&str> = interrupts.iter().map(|interrupt| interrupt.name.as_str()).collect();
+            invalid_resume_value(format!("unknown interrupt `{name}`"))
                 .help(superstep::core::suggest::did_you_mean_or_list(&name, &names))
         })?;
-        answers.insert(question.id, answer);
+        resume_values.insert(interrupt.id, resume_value);
     }
-    Ok(answers)
+    Ok(resume_values)
 }
 
-/// Prints the question of an interrupt.
-pub(crate) fn print_question(question: &ThreadInterrupt, out: &Output) {
-    out.print_note(format_args!(" {} {}", styled(TextStyle::Prompt, "?"), one_line(text(question))));
+/// Prints an interrupt: its text and its value.
+pub(crate) fn print_interrupt(interrupt: &ThreadInterrupt, out: &Output) {
+    out.print_note(format_args!(" {} {}", styled(TextStyle::Prompt, "?"), one_line(text(interrupt))));
     let max = width().saturating_sub(5);
-    match &question.value {
+    match &interrupt.value {
         Value::Null => {}
         Value::Object(fields) => {
             // The question itself is printed above.
@@ -140,51 +141,51 @@ pub(crate) fn print_question(question: &ThreadInterrupt, out: &Output) {
 }
 
 /// Returns the text of an interrupt for the user.
-pub(crate) fn text(question: &ThreadInterrupt) -> &str {
-    question.text.as_deref().or_else(|| question.value["question"].as_str()).unwrap_or(&question.name)
+pub(crate) fn text(interrupt: &ThreadInterrupt) -> &str {
+    interrupt.text.as_deref().or_else(|| interrupt.value["question"].as_str()).unwrap_or(&interrupt.name)
 }
 
-/// Prompts for the answers to all interrupts; `None` if the user aborted.
-pub(crate) async fn prompt_answers(
-    questions: &[ThreadInterrupt],
+/// Prompts for the resume values of all interrupts; `None` if the user aborted.
+pub(crate) async fn prompt_resume_values(
+    interrupts: &[ThreadInterrupt],
     out: &Output,
 ) -> Result<Option<ResumeValues>, CliError> {
-    let mut interrupts = ShutdownSignals::new()?;
-    let mut answers = ResumeValues::new();
-    for question in questions {
-        print_question(question, out);
-        let Some(answer) = prompt_form(&AnswerForm::of(question.schema.as_ref()), "", out, &mut interrupts).await
+    let mut signals = ShutdownSignals::new()?;
+    let mut resume_values = ResumeValues::new();
+    for interrupt in interrupts {
+        print_interrupt(interrupt, out);
+        let Some(resume_value) = prompt_form(&InputForm::of(interrupt.schema.as_ref()), "", out, &mut signals).await
         else {
             return Ok(None);
         };
-        answers.insert(question.id, answer);
+        resume_values.insert(interrupt.id, resume_value);
     }
-    Ok(Some(answers))
+    Ok(Some(resume_values))
 }
 
 /// Prompts for the fields of a form in order.
-async fn prompt_form(form: &AnswerForm, name: &str, out: &Output, interrupts: &mut ShutdownSignals) -> Option<Value> {
-    let AnswerForm::Fields(fields) = form else {
-        return prompt_field(form, name, true, (out, interrupts)).await.flatten();
+async fn prompt_form(form: &InputForm, name: &str, out: &Output, signals: &mut ShutdownSignals) -> Option<Value> {
+    let InputForm::Fields(fields) = form else {
+        return prompt_field(form, name, true, (out, signals)).await.flatten();
     };
-    let mut answer = Map::new();
+    let mut object = Map::new();
     for (name, form, is_required) in fields {
-        if let Some(value) = prompt_field(form, name, *is_required, (out, interrupts)).await? {
-            answer.insert(name.clone(), value);
+        if let Some(value) = prompt_field(form, name, *is_required, (out, signals)).await? {
+            object.insert(name.clone(), value);
         }
     }
-    Some(Value::Object(answer))
+    Some(Value::Object(object))
 }
 
 /// Prompts for one field until the input is valid: `None` if the user aborted, `Some(None)` if the field was left
 /// out.
 async fn prompt_field(
-    form: &AnswerForm,
+    form: &InputForm,
     name: &str,
     is_required: bool,
-    (out, interrupts): (&Output, &mut ShutdownSignals),
+    (out, signals): (&Output, &mut ShutdownSignals),
 ) -> Option<Option<Value>> {
-    if let AnswerForm::Choice(options) = form {
+    if let InputForm::Choice(options) = form {
         for (number, option) in options.iter().enumerate() {
             out.print_note(format_args!("   {}  {}", number + 1, display_text(option)));
         }
@@ -197,7 +198,7 @@ async fn prompt_field(
         let _ = write!(stderr, "   {name}{}{optional}: ", form.hint()).and_then(|()| stderr.flush());
         let typed = tokio::select! {
             typed = read_line() => typed?,
-            () = interrupts.next() => {
+            () = signals.next() => {
                 out.print_note("");
                 return None;
             }
@@ -206,7 +207,7 @@ async fn prompt_field(
             return Some(None);
         }
         match form.read(&typed) {
-            Ok(answer) => return Some(Some(answer)),
+            Ok(value) => return Some(Some(value)),
             Err(message) => out.print_note(format_args!("   {message}")),
         }
     }
@@ -227,8 +228,8 @@ async fn read_line() -> Option<String> {
 /// Prompts for confirmation.
 pub(crate) async fn confirm(question: &str, out: &Output) -> Result<bool, CliError> {
     out.print_note(format_args!(" {} {question}", styled(TextStyle::Prompt, "?")));
-    let answer = prompt_form(&AnswerForm::YesNo, "", out, &mut ShutdownSignals::new()?).await;
-    Ok(answer == Some(Value::Bool(true)))
+    let confirmed = prompt_form(&InputForm::YesNo, "", out, &mut ShutdownSignals::new()?).await;
+    Ok(confirmed == Some(Value::Bool(true)))
 }
 
 #[cfg(test)]
@@ -237,9 +238,9 @@ mod tests {
 
     use super::*;
 
-    /// R-CLI-16: the schema of an answer becomes a form.
+    /// R-CLI-16: the schema of a resume value becomes a form.
     #[test]
-    fn typed_answers_are_parsed_by_schema() {
+    fn typed_input_is_parsed_by_schema() {
         let rows = [
             (json!({ "type": "boolean" }), "Yes", Ok(json!(true))),
             (json!({ "type": "boolean" }), "maybe", Err("expected yes or no")),
@@ -254,7 +255,7 @@ mod tests {
             (json!({ "type": "array" }), "[1]", Ok(json!([1]))),
         ];
         for (schema, typed, expected) in rows {
-            let read = AnswerForm::of(Some(&schema)).read(typed);
+            let read = InputForm::of(Some(&schema)).read(typed);
             assert_eq!(read, expected.map_err(str::to_owned), "{schema} {typed}");
         }
     }
@@ -265,7 +266,7 @@ mod tests {
             "type": "object", "required": ["ok"],
             "properties": { "note": { "type": "string" }, "ok": { "type": "boolean" } },
         });
-        let fields = vec![("ok".to_owned(), AnswerForm::YesNo, true), ("note".to_owned(), AnswerForm::Text, false)];
-        assert_eq!(AnswerForm::of(Some(&schema)), AnswerForm::Fields(fields));
+        let fields = vec![("ok".to_owned(), InputForm::YesNo, true), ("note".to_owned(), InputForm::Text, false)];
+        assert_eq!(InputForm::of(Some(&schema)), InputForm::Fields(fields));
     }
 }

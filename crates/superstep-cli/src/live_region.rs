@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::output::{Output, write_stderr};
 
 /// Minimum time between redraws: at most fifteen per second.
-const PACE: Duration = Duration::from_millis(67);
+const MIN_REDRAW_INTERVAL: Duration = Duration::from_millis(67);
 
 /// Delay before the first redraw: short runs need no progress display.
 const FIRST_DRAW_DELAY: Duration = Duration::from_millis(300);
@@ -19,14 +19,14 @@ const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "�
 pub(crate) struct LiveRegion {
     out: Output,
     is_live: bool,
-    drawn: usize,
+    drawn_lines: usize,
     started: Instant,
     last: Option<Instant>,
 }
 
 impl LiveRegion {
     pub(crate) fn new(out: Output) -> Self {
-        Self { out, is_live: out.supports_live_output(), drawn: 0, started: Instant::now(), last: None }
+        Self { out, is_live: out.supports_live_output(), drawn_lines: 0, started: Instant::now(), last: None }
     }
 
     pub(crate) fn is_live(&self) -> bool {
@@ -35,7 +35,9 @@ impl LiveRegion {
 
     /// Returns true if it is time to redraw.
     pub(crate) fn is_due(&self) -> bool {
-        self.is_live && self.started.elapsed() > FIRST_DRAW_DELAY && self.last.is_none_or(|last| last.elapsed() >= PACE)
+        self.is_live
+            && self.started.elapsed() > FIRST_DRAW_DELAY
+            && self.last.is_none_or(|last| last.elapsed() >= MIN_REDRAW_INTERVAL)
     }
 
     /// Replaces the live lines; each must fit the width of the terminal.
@@ -45,7 +47,7 @@ impl LiveRegion {
         }
         self.clear();
         lines.iter().for_each(|line| write_stderr(line));
-        (self.drawn, self.last) = (lines.len(), Some(Instant::now()));
+        (self.drawn_lines, self.last) = (lines.len(), Some(Instant::now()));
     }
 
     /// Prints a permanent line.
@@ -56,10 +58,10 @@ impl LiveRegion {
 
     /// Clears the live lines.
     pub(crate) fn clear(&mut self) {
-        if self.drawn > 0 {
+        if self.drawn_lines > 0 {
             // Written without `anstream`, which may strip escape codes; live lines are drawn at a terminal only.
-            let _ = write!(std::io::stderr().lock(), "\x1b[{}A\x1b[J", self.drawn);
-            self.drawn = 0;
+            let _ = write!(std::io::stderr().lock(), "\x1b[{}A\x1b[J", self.drawn_lines);
+            self.drawn_lines = 0;
         }
     }
 

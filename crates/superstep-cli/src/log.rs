@@ -33,16 +33,16 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for StderrLayer {
     }
 
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        let mut line = FieldCollector { text: String::new(), rest: String::new() };
+        let mut line = FieldCollector { text: String::new(), fields: String::new() };
         event.record(&mut line);
         let level = event.metadata().level().as_str().to_lowercase();
-        write_stderr(&format!("{level}: {}{}", line.text, line.rest));
+        write_stderr(&format!("{level}: {}{}", line.text, line.fields));
     }
 }
 
 struct FieldCollector {
     text: String,
-    rest: String,
+    fields: String,
 }
 
 impl Visit for FieldCollector {
@@ -50,7 +50,7 @@ impl Visit for FieldCollector {
         // Writing to a string cannot fail.
         let _ = match field.name() {
             "message" => write!(self.text, "{value:?}"),
-            name => write!(self.rest, " {name}={value:?}"),
+            name => write!(self.fields, " {name}={value:?}"),
         };
     }
 }

@@ -45,12 +45,12 @@ async fn over_http(server: &McpServer, address: SocketAddr, out: &Output) -> Res
         CliError::new(ErrorCode::ConfigInvalid, format!("cannot listen on `{address}`: {}", error.kind()))
     };
     // Installed before the address is printed, so that a signal sent from then on shuts down in order.
-    let mut interrupts = ShutdownSignals::new()?;
+    let mut signals = ShutdownSignals::new()?;
     let router = Router::new().nest_service("/mcp", server.http_service()?);
     let listener = TcpListener::bind(address).await.map_err(unbound)?;
     out.print_result(format!("http://{}/mcp", listener.local_addr().map_err(unbound)?));
     tokio::select! {
         served = axum::serve(listener, router) => served.map_err(unbound),
-        () = interrupts.next() => Ok(()),
+        () = signals.next() => Ok(()),
     }
 }

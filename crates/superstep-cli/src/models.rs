@@ -15,28 +15,28 @@ use superstep_server::{LOCAL_WEIGHTS_PROVIDER, provider_from_settings};
 use crate::cli_config::CliConfig;
 
 /// Returns the model of this name; an unavailable model fails when it is called.
-pub(crate) fn model(setup: &CliConfig, name: &str, set: &ModelSettings) -> SharedModel {
-    usable_model(setup, name, set).unwrap_or_else(|error| unavailable_model(name, set, error))
+pub(crate) fn model(config: &CliConfig, name: &str, set: &ModelSettings) -> SharedModel {
+    usable_model(config, name, set).unwrap_or_else(|error| unavailable_model(name, set, error))
 }
 
 /// Returns the model of this name.
 ///
 /// # Errors
 /// Returns an error if this program cannot use the model, or must not because of `--offline`.
-pub(crate) fn usable_model(setup: &CliConfig, name: &str, set: &ModelSettings) -> Result<SharedModel> {
-    if setup.is_offline && is_remote(set) {
+pub(crate) fn usable_model(config: &CliConfig, name: &str, set: &ModelSettings) -> Result<SharedModel> {
+    if config.is_offline && is_remote(set) {
         let message = format!("model `{name}` needs the network, which `--offline` forbids");
         return Err(
             Error::new(ErrorCode::PolicyRefused, message).with_help("use a model with `provider = \"local/rules\"`")
         );
     }
-    build_model(setup, name, set)
+    build_model(config, name, set)
 }
 
 /// Opens the default local weights, from the file that the environment names. `None` if this build does not support
 /// weights.
-pub(crate) fn default_weights(setup: &CliConfig) -> Option<Result<SharedModel>> {
-    setup.extras.open_weights(None)
+pub(crate) fn default_weights(config: &CliConfig) -> Option<Result<SharedModel>> {
+    config.extensions.open_weights(None)
 }
 
 /// Returns the error for a local weights model in a build that does not support weights.
@@ -69,21 +69,21 @@ pub(crate) fn key_variable(set: &ModelSettings) -> Option<&'static str> {
 ///
 /// # Errors
 /// Returns an error if this program cannot use the model.
-pub(crate) fn build_model(setup: &CliConfig, name: &str, set: &ModelSettings) -> Result<SharedModel> {
+pub(crate) fn build_model(config: &CliConfig, name: &str, set: &ModelSettings) -> Result<SharedModel> {
     let file = || {
         let file = set.model.as_deref().ok_or_else(|| {
             Error::new(ErrorCode::ConfigInvalid, format!("model `{name}` has no file"))
                 .with_help(format!("set `models.{name}.model` to the file with its responses"))
         });
-        file.map(|file| setup.folder.join(file))
+        file.map(|file| config.folder.join(file))
     };
     match set.provider.as_str() {
         "local/rules" => Ok(echo().into()),
         "scripted" => Ok(ScriptedModel::new(replies(&file()?)?).with_name(name).into()),
         "replay" => Ok(ReplayModel::open(file()?)?.into()),
         LOCAL_WEIGHTS_PROVIDER => {
-            let file = set.model.as_deref().map(|file| setup.folder.join(file));
-            setup.extras.open_weights(file.as_deref()).unwrap_or_else(|| Err(no_weights(name)))
+            let file = set.model.as_deref().map(|file| config.folder.join(file));
+            config.extensions.open_weights(file.as_deref()).unwrap_or_else(|| Err(no_weights(name)))
         }
         _ => Ok(provider_from_settings(name, set)?.into()),
     }

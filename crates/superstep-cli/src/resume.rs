@@ -16,22 +16,26 @@ use crate::runtime::{ThreadHandle, find_thread, open_thread};
 /// Resumes a thread.
 pub(crate) async fn resume(args: &ResumeArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
     log::init(global, false);
-    let mut setup = CliConfig::load(global)?;
-    let config = setup.open_stores_read_only().await?;
-    let record = find_thread(&RunService::open([], config.clone())?, &args.thread).await?;
-    setup.configure_assistant(&args.own, &record.graph).await?;
-    setup.configure_family(&args.family, &record.graph);
-    let handle = open_thread(&setup, config, &args.thread).await?;
+    let mut config = CliConfig::load(global)?;
+    let server_config = config.open_storage_read_only().await?;
+    let record = find_thread(&RunService::open([], server_config.clone())?, &args.thread).await?;
+    config.configure_assistant(&args.assistant, &record.graph).await?;
+    config.configure_family(&args.family, &record.graph);
+    let handle = open_thread(&config, server_config, &args.thread).await?;
     let Some(input) = resume_input(&handle, args.answer.as_deref(), out).await? else { return Ok(WAITING) };
     let record = &handle.record;
     let request = RunRequest::new(&record.graph, &record.thread, input).context(record.context.clone());
     let mut view = RunView::new(args.stream, &handle.graph.diagram(), *out);
-    let done = run_interactive(&handle.runs, request, &mut view, out).await?;
-    print_output(done, args.stream, out)
+    let summary = run_interactive(&handle.runs, request, &mut view, out).await?;
+    print_output(summary, args.stream, out)
 }
 
 /// Determines the input of the run; `None` if an interrupt is open and no answer is available now.
-async fn resume_input(handle: &ThreadHandle, answer: Option<&str>, out: &Output) -> Result<Option<RunInput>, CliError> {
+async fn resume_input(
+    handle: &ThreadHandle,
+    resume_value: Option<&str>,
+    out: &Output,
+) -> Result<Option<RunInput>, CliError> {
     let ThreadHandle { record, graph: served, runs } = handle;
     if served.status(&record.thread).await?.is_none() {
         // The process died before anything was saved: the run starts again with its original input.
@@ -39,37 +43,37 @@ async fn resume_input(handle: &ThreadHandle, answer: Option<&str>, out: &Output)
         return run.map(|run| Some(run.request.input)).ok_or_else(|| nothing_to_resume(handle, "no state is saved"));
     }
     let state = served.state(&record.thread).await?;
-    let questions: Vec<ThreadInterrupt> = state.interrupts().cloned().collect();
-    match answer {
-        Some(_) if questions.is_empty() => {
+    let interrupts: Vec<ThreadInterrupt> = state.interrupts().cloned().collect();
+    match resume_value {
+        Some(_) if interrupts.is_empty() => {
             let failure =
                 CliError::new(ErrorCode::InvalidResume, format!("thread `{}` has no open interrupt", record.thread));
             Err(failure.help(format!("resume without a value: {}", resume_command(&record.thread))))
         }
-        Some(answer) => {
-            interrupt_prompt::parse_answers(&questions, answer).map(|answers| Some(RunInput::Resume(answers)))
-        }
-        None if !questions.is_empty() => prompt_or_print_questions(handle, &questions, out).await,
+        Some(resume_value) => interrupt_prompt::parse_resume_values(&interrupts, resume_value)
+            .map(|resume_values| Some(RunInput::Resume(resume_values))),
+        None if !interrupts.is_empty() => prompt_or_print_interrupts(handle, &interrupts, out).await,
         None if is_over(&state.next, record.status) => Err(nothing_to_resume(handle, "the run has ended")),
         None => Ok(Some(RunInput::Continue)),
     }
 }
 
-async fn prompt_or_print_questions(
+async fn prompt_or_print_interrupts(
     handle: &ThreadHandle,
-    questions: &[ThreadInterrupt],
+    interrupts: &[ThreadInterrupt],
     out: &Output,
 ) -> Result<Option<RunInput>, CliError> {
-    let answers = if out.is_interactive() { interrupt_prompt::prompt_answers(questions, out).await? } else { None };
-    if answers.is_none() {
+    let resume_values =
+        if out.is_interactive() { interrupt_prompt::prompt_resume_values(interrupts, out).await? } else { None };
+    if resume_values.is_none() {
         let thread = &handle.record.thread;
         match out.is_text() {
-            true => questions.iter().for_each(|question| interrupt_prompt::print_question(question, out)),
-            false => out.json(&json!({ "thread": thread, "status": handle.record.status, "questions": questions })),
+            true => interrupts.iter().for_each(|interrupt| interrupt_prompt::print_interrupt(interrupt, out)),
+            false => out.json(&json!({ "thread": thread, "status": handle.record.status, "questions": interrupts })),
         }
         out.print_note(format_args!("resume with: {} --answer JSON", resume_command(thread)));
     }
-    Ok(answers.map(RunInput::Resume))
+    Ok(resume_values.map(RunInput::Resume))
 }
 
 /// Returns true if nothing is left to do. An unfinished run may have died before its input was saved; then the

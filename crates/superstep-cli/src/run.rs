@@ -27,13 +27,13 @@ pub(crate) const WAITING: u8 = 10;
 /// Runs a graph.
 pub(crate) async fn run(args: &RunArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
     log::init(global, false);
-    let mut setup = CliConfig::load(global)?;
-    setup.configure_assistant(&args.assistant, &args.graph).await?;
-    setup.configure_family(&args.family, &args.graph);
-    let graph = graphs::find(&setup, &args.graph)?;
+    let mut config = CliConfig::load(global)?;
+    config.configure_assistant(&args.assistant, &args.graph).await?;
+    config.configure_family(&args.family, &args.graph);
+    let graph = graphs::find(&config, &args.graph)?;
     let input = input(args.input.as_deref())?;
     let (example, diagram) = (example(&*graph), graph.diagram());
-    let runs = RunService::open([graph.clone()], setup.open_stores(out).await?)?;
+    let runs = RunService::open([graph.clone()], config.open_storage(out).await?)?;
     let thread = match args.thread.as_deref() {
         Some(thread) => ThreadId::from(thread),
         None => new_thread(&runs, &args.graph).await?,
@@ -43,14 +43,14 @@ pub(crate) async fn run(args: &RunArgs, global: &GlobalArgs, out: &Output) -> Re
     if runs.find_thread(&thread).await?.is_none() {
         request = graph.annotate(request);
     }
-    let done = run_interactive(&runs, request, &mut RunView::new(args.stream, &diagram, *out), out).await;
+    let summary = run_interactive(&runs, request, &mut RunView::new(args.stream, &diagram, *out), out).await;
     // An invalid thread id does not become valid with another input.
     let is_about_input = |failure: &CliError| failure.is_input_error() && thread.is_valid();
-    let done = done.map_err(|failure| if is_about_input(&failure) { failure.help(example) } else { failure })?;
-    print_output(done, args.stream, out)
+    let summary = summary.map_err(|failure| if is_about_input(&failure) { failure.help(example) } else { failure })?;
+    print_output(summary, args.stream, out)
 }
 
-/// Runs a run to its end, and prompts for the answers to its interrupts if a user is present.
+/// Runs a run to its end, and prompts for the resume values of its interrupts if a user is present.
 pub(crate) async fn run_interactive(
     runs: &RunService,
     request: RunRequest,
@@ -58,73 +58,77 @@ pub(crate) async fn run_interactive(
     out: &Output,
 ) -> Result<RunSummary, CliError> {
     let options = request.context.clone();
-    let mut done = run_to_end(runs, request, view).await?;
-    while done.status == RunStatus::AwaitingInput && !done.questions.is_empty() && out.is_interactive() {
-        let Some(answers) = interrupt_prompt::prompt_answers(&done.questions, out).await? else { break };
-        let request = RunRequest::new(&done.graph, &done.thread, RunInput::Resume(answers)).context(options.clone());
-        let (tokens, took) = (done.tokens, done.duration);
-        done = run_to_end(runs, request, view).await?;
-        (done.tokens, done.duration) = (done.tokens + tokens, done.duration + took);
+    let mut summary = run_to_end(runs, request, view).await?;
+    while summary.status == RunStatus::AwaitingInput && !summary.interrupts.is_empty() && out.is_interactive() {
+        let Some(resume_values) = interrupt_prompt::prompt_resume_values(&summary.interrupts, out).await? else {
+            break;
+        };
+        let request =
+            RunRequest::new(&summary.graph, &summary.thread, RunInput::Resume(resume_values)).context(options.clone());
+        let (tokens, duration) = (summary.tokens, summary.duration);
+        summary = run_to_end(runs, request, view).await?;
+        (summary.tokens, summary.duration) = (summary.tokens + tokens, summary.duration + duration);
     }
-    Ok(done)
+    Ok(summary)
 }
 
 /// Prints the result of a run; returns the exit code.
-pub(crate) fn print_output(done: RunSummary, stream: Option<StreamModeArg>, out: &Output) -> Result<u8, CliError> {
+pub(crate) fn print_output(summary: RunSummary, stream: Option<StreamModeArg>, out: &Output) -> Result<u8, CliError> {
     match out.format {
-        OutputFormat::Text if done.status == RunStatus::Succeeded && stream.is_none() => {
-            out.print_result(pretty(&done.output));
+        OutputFormat::Text if summary.status == RunStatus::Succeeded && stream.is_none() => {
+            out.print_result(pretty(&summary.output));
         }
         OutputFormat::Text => {}
-        OutputFormat::Json => out.json(&document(&done)),
+        OutputFormat::Json => out.json(&document(&summary)),
         OutputFormat::JsonLines => {
             let mut line = Map::from_iter([("event".to_owned(), json!("end"))]);
-            line.extend(document(&done));
+            line.extend(document(&summary));
             out.json(&line);
         }
     }
-    print_summary(done, out)
+    print_summary(summary, out)
 }
 
 /// Prints the summary for users; returns the exit code.
-pub(crate) fn print_summary(done: RunSummary, out: &Output) -> Result<u8, CliError> {
-    let mut facts = vec![format_duration(done.duration)];
-    if done.tokens > 0 {
-        facts.push(pluralize(done.tokens, "token"));
+pub(crate) fn print_summary(summary: RunSummary, out: &Output) -> Result<u8, CliError> {
+    let mut details = vec![format_duration(summary.duration)];
+    if summary.tokens > 0 {
+        details.push(pluralize(summary.tokens, "token"));
     }
-    facts.push(format!("thread {}", done.thread));
-    let facts = facts.join(" · ");
-    match done.status {
+    details.push(format!("thread {}", summary.thread));
+    let details = details.join(" · ");
+    match summary.status {
         RunStatus::Succeeded => {
-            out.print_note(format_args!("done · {facts}"));
+            out.print_note(format_args!("done · {details}"));
             Ok(0)
         }
         RunStatus::AwaitingInput => {
-            done.questions.iter().for_each(|question| interrupt_prompt::print_question(question, out));
-            out.print_note(format_args!("interrupted, waiting for input · {facts}"));
-            let answer = if done.questions.is_empty() { "" } else { " --answer JSON" };
-            out.print_note(format_args!("resume with: {}{answer}", resume_command(&done.thread)));
+            summary.interrupts.iter().for_each(|interrupt| interrupt_prompt::print_interrupt(interrupt, out));
+            out.print_note(format_args!("interrupted, waiting for input · {details}"));
+            let answer_flag = if summary.interrupts.is_empty() { "" } else { " --answer JSON" };
+            out.print_note(format_args!("resume with: {}{answer_flag}", resume_command(&summary.thread)));
             Ok(WAITING)
         }
         RunStatus::Failed => {
-            let failure = done.failure.map(CliError::from);
+            let failure = summary.failure.map(CliError::from);
             Err(failure
                 .unwrap_or_else(|| CliError::new(ErrorCode::NodeFailed, "the run failed"))
-                .with_resume_hint(&done.thread))
+                .with_resume_hint(&summary.thread))
         }
         _ => {
-            out.print_note(format_args!("stopped and saved · {facts}"));
-            out.print_note(format_args!("resume with: {}", resume_command(&done.thread)));
+            out.print_note(format_args!("stopped and saved · {details}"));
+            out.print_note(format_args!("resume with: {}", resume_command(&summary.thread)));
             Ok(STOPPED)
         }
     }
 }
 
-fn document(done: &RunSummary) -> Map<String, Value> {
+fn document(summary: &RunSummary) -> Map<String, Value> {
     let document = json!({
-        "thread": done.thread, "run": done.run, "graph": done.graph, "status": done.status, "output": done.output,
-        "questions": done.questions, "failure": done.failure, "tokens": done.tokens,
-        "duration_ms": u64::try_from(done.duration.as_millis()).unwrap_or(u64::MAX),
+        "thread": summary.thread, "run": summary.run, "graph": summary.graph, "status": summary.status,
+        "output": summary.output, "questions": summary.interrupts, "failure": summary.failure,
+        "tokens": summary.tokens,
+        "duration_ms": u64::try_from(summary.duration.as_millis()).unwrap_or(u64::MAX),
     });
     match document {
         Value::Object(document) => document,
@@ -233,18 +237,18 @@ mod tests {
     /// R-CLI-4a: a new thread never gets the id of an existing one, which the run would continue.
     #[test]
     fn a_fresh_thread_has_a_name_that_none_has() {
-        let drawn = crate::runtime::block_on(async {
+        let threads = crate::runtime::block_on(async {
             let config = ServerConfig::new(Storage::memory());
-            let taken = json!({
+            let existing = json!({
                 "version": 1, "thread": "t-6", "graph": "g", "run": superstep_server::new_run_id(),
                 "status": "finished", "created_at": "", "updated_at": "",
             });
-            config.storage.store.put(["server", "threads"], "t-6", taken).await?;
+            config.storage.store.put(["server", "threads"], "t-6", existing).await?;
             let runs = RunService::open([], config)?;
             let first = unused(&runs, |letters| ThreadId::from(format!("t-{letters}"))).await?;
             Ok((first, new_thread(&runs, "a b").await?))
         });
-        let (first, second) = drawn.expect("names");
+        let (first, second) = threads.expect("names");
         assert_eq!(first.as_str(), "t-7");
         assert!(second.as_str().starts_with("a-b-") && second.as_str().len() == 10, "{second}");
     }

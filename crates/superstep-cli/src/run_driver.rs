@@ -7,7 +7,7 @@ use serde_json::Value;
 use superstep::HistoryQuery;
 use superstep::core::id::{RunId, ThreadId};
 use superstep_server::{
-    Problem, PublishedEvent, RunError, RunRequest, RunService, RunStatus, StopMode, SubscriptionEnd, ThreadInterrupt,
+    CancelMode, Problem, PublishedEvent, RunError, RunRequest, RunService, RunStatus, SubscriptionEnd, ThreadInterrupt,
     ThreadState,
 };
 
@@ -49,7 +49,7 @@ pub(crate) struct RunSummary {
     pub(crate) graph: String,
     pub(crate) status: RunStatus,
     pub(crate) output: Value,
-    pub(crate) questions: Vec<ThreadInterrupt>,
+    pub(crate) interrupts: Vec<ThreadInterrupt>,
     pub(crate) failure: Option<RunError>,
     pub(crate) tokens: u64,
     pub(crate) duration: Duration,
@@ -62,20 +62,20 @@ pub(crate) async fn run_to_end(
     view: &mut dyn RunDisplay,
 ) -> Result<RunSummary, CliError> {
     let (thread, run, graph) = (request.thread.clone(), request.run, request.graph.clone());
-    let (mut interrupts, started) = (ShutdownSignals::new()?, Instant::now());
+    let (mut signals, started) = (ShutdownSignals::new()?, Instant::now());
     let after = runs.last_event_number(&thread).await?;
     runs.start(request).await?;
     let mut progress = RunProgress { after, ..RunProgress::default() };
-    while progress.follow_events(runs, &thread, view, &mut interrupts).await? {}
+    while progress.follow_events(runs, &thread, view, &mut signals).await? {}
     view.clear();
     let (record, served) = (runs.get_thread(&thread).await?, runs.graph(&graph)?);
-    let questions = match record.status {
+    let interrupts = match record.status {
         RunStatus::AwaitingInput => served.state(&thread).await?.interrupts().cloned().collect(),
         _ => Vec::new(),
     };
     let RunProgress { output, tokens, .. } = progress;
-    let (status, failure, took) = (record.status, record.error, started.elapsed());
-    Ok(RunSummary { thread, run, graph, status, output, questions, failure, tokens, duration: took })
+    let (status, failure, duration) = (record.status, record.error, started.elapsed());
+    Ok(RunSummary { thread, run, graph, status, output, interrupts, failure, tokens, duration })
 }
 
 #[derive(Default)]
@@ -94,7 +94,7 @@ impl RunProgress {
         runs: &RunService,
         thread: &ThreadId,
         view: &mut dyn RunDisplay,
-        interrupts: &mut ShutdownSignals,
+        signals: &mut ShutdownSignals,
     ) -> Result<bool, CliError> {
         let mut subscription = runs.subscribe(thread, Some(self.after)).await?;
         let mut ticks = tokio::time::interval(Duration::from_millis(80));
@@ -105,7 +105,7 @@ impl RunProgress {
                     None => break,
                 },
                 _ = ticks.tick() => view.tick(),
-                () = interrupts.next() => self.stop(runs, thread, view),
+                () = signals.next() => self.stop(runs, thread, view).await,
             }
         }
         match subscription.end() {
@@ -113,7 +113,7 @@ impl RunProgress {
             Some(SubscriptionEnd::Failed(problem)) if problem.is_retryable() => {
                 tokio::select! {
                     () = tokio::time::sleep(RETRY_DELAY) => {}
-                    () = interrupts.next() => self.stop(runs, thread, view),
+                    () = signals.next() => self.stop(runs, thread, view).await,
                 }
                 Ok(true)
             }
@@ -153,14 +153,16 @@ impl RunProgress {
     }
 
     /// Handles Ctrl-C: the first stops the run at its last checkpoint, the second exits without waiting.
-    fn stop(&mut self, runs: &RunService, thread: &ThreadId, view: &mut dyn RunDisplay) {
+    async fn stop(&mut self, runs: &RunService, thread: &ThreadId, view: &mut dyn RunDisplay) {
         if std::mem::replace(&mut self.is_stopping, true) {
             view.clear();
             std::process::exit(i32::from(STOPPED));
         }
         view.on_stop_requested();
         // The run may have ended at this moment; then there is nothing to stop.
-        let _ = runs.stop(thread, StopMode::Cancel);
+        if runs.active_run(thread).is_some() {
+            let _ = runs.cancel(thread, CancelMode::Immediate).await;
+        }
     }
 }
 

@@ -23,10 +23,10 @@ pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, CliError>>) -> Re
         CliError::new(ErrorCode::Internal, format!("cannot start the async runtime: {}", error.kind()))
             .help("there may be too many processes on this machine")
     })?;
-    let done = runtime.block_on(work);
+    let result = runtime.block_on(work);
     // The storage closes when the last task drops its handle.
     runtime.shutdown_timeout(CLOSING);
-    done
+    result
 }
 
 /// A thread with its record and its graph.
@@ -38,14 +38,14 @@ pub(crate) struct ThreadHandle {
 
 /// Opens a thread and the graph it belongs to.
 pub(crate) async fn open_thread(
-    setup: &CliConfig,
-    config: ServerConfig,
+    config: &CliConfig,
+    server_config: ServerConfig,
     thread: &str,
 ) -> Result<ThreadHandle, CliError> {
-    let record = find_thread(&RunService::open([], config.clone())?, thread).await?;
-    let graph = graphs::find(setup, &record.graph)
+    let record = find_thread(&RunService::open([], server_config.clone())?, thread).await?;
+    let graph = graphs::find(config, &record.graph)
         .map_err(|failure| failure.help(format!("thread `{thread}` belongs to graph `{}`", record.graph)))?;
-    let runs = RunService::open([graph], config)?;
+    let runs = RunService::open([graph], server_config)?;
     let served = runs.graph(&record.graph)?;
     Ok(ThreadHandle { record, runs, graph: served })
 }

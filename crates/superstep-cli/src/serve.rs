@@ -21,54 +21,56 @@ use crate::text::pluralize;
 /// Serves until Ctrl-C.
 pub(crate) async fn serve(args: &ServeArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
     log::init(global, true);
-    let mut setup = CliConfig::load(global)?;
-    setup.debate = args.debates.settings();
-    setup.suggestions = args.suggestions.settings(setup.is_offline)?;
-    if let Some(assistant) = args.own.load_settings(setup.is_offline).await? {
-        setup.assistant = assistant;
+    let mut config = CliConfig::load(global)?;
+    config.debate = args.debates.settings();
+    config.suggestions = args.suggestions.settings(config.is_offline)?;
+    if let Some(assistant) = args.assistant.load_settings(config.is_offline).await? {
+        config.assistant = assistant;
     }
-    setup.family = args.family.clone();
-    let apps = graphs::all(&setup)?;
+    config.family = args.family.clone();
+    let apps = graphs::all(&config)?;
     let pages: Vec<String> = apps.iter().filter(|app| app.page.is_some()).map(|app| format!("/{}", app.name)).collect();
     let graphs: Vec<String> = apps.iter().flat_map(|app: &App| &app.graphs).map(|it| it.name().to_owned()).collect();
-    let mut config = setup.open_stores(out).await?;
-    config.host = args.host.clone().unwrap_or(config.host);
-    config.port = args.port.unwrap_or(config.port);
-    config.allow_insecure |= args.insecure;
-    if config.allow_insecure && setup.suggestions.token.is_some() {
+    let mut server_config = config.open_storage(out).await?;
+    server_config.host = args.host.clone().unwrap_or(server_config.host);
+    server_config.port = args.port.unwrap_or(server_config.port);
+    server_config.allow_insecure |= args.insecure;
+    if server_config.allow_insecure && config.suggestions.token.is_some() {
         let message = "anyone who can reach this server would search Microsoft 365 with `SUPERSTEP_GRAPH_TOKEN`";
         return Err(CliError::new(ErrorCode::PolicyRefused, message)
             .help("omit `--insecure`, or unset `SUPERSTEP_GRAPH_TOKEN`"));
     }
-    config.models = models(&setup).summaries();
-    config.start_page = Some("index.html".to_owned());
+    server_config.models = models(&config).summaries();
+    server_config.start_page = Some("index.html".to_owned());
     // Installed before the address is printed, so that a signal sent from then on shuts down in order.
-    let mut interrupts = ShutdownSignals::new()?;
-    let server = superstep_server::serve(apps, config).await?;
-    print_startup(&server, &pages, &graphs, (&setup, out));
+    let mut signals = ShutdownSignals::new()?;
+    let server = superstep_server::serve(apps, server_config).await?;
+    print_startup(&server, &pages, &graphs, (&config, out));
     if args.open && !open(&server.url()) {
         out.print_note("cannot open a browser");
     }
-    interrupts.next().await;
+    signals.next().await;
     out.print_note("stopping; unfinished runs are saved and resume when the server starts again");
     tokio::select! {
         () = server.shutdown() => Ok(0),
-        () = interrupts.next() => Ok(STOPPED),
+        () = signals.next() => Ok(STOPPED),
     }
 }
 
-fn print_startup(server: &Server, pages: &[String], graphs: &[String], (setup, out): (&CliConfig, &Output)) {
+fn print_startup(server: &Server, pages: &[String], graphs: &[String], (config, out): (&CliConfig, &Output)) {
     let url = server.url();
     match out.is_text() {
         true => out.print_result(&url),
-        false => out.json(&json!({ "url": url, "pages": pages, "graphs": graphs, "store": setup.store() })),
+        false => {
+            out.json(&json!({ "url": url, "pages": pages, "graphs": graphs, "store": config.checkpointer_name() }))
+        }
     }
     for page in pages {
         out.print_note(format_args!("page    {url}{page}"));
     }
     let graphs = if graphs.is_empty() { "none; add one to superstep.toml".to_owned() } else { graphs.join(", ") };
     out.print_note(format_args!("graphs  {graphs}"));
-    out.print_note(format_args!("store   {}", setup.store()));
+    out.print_note(format_args!("store   {}", config.checkpointer_name()));
     if server.recovered_runs() > 0 {
         let number = u64::try_from(server.recovered_runs()).unwrap_or(u64::MAX);
         out.print_note(format_args!("found {} left unfinished by an earlier server", pluralize(number, "run")));
@@ -80,12 +82,12 @@ fn print_startup(server: &Server, pages: &[String], graphs: &[String], (setup, o
 
 /// Opens a URL in the browser of the local user.
 fn open(url: &str) -> bool {
-    let (program, words): (&str, &[&str]) = match std::env::consts::OS {
+    let (program, args): (&str, &[&str]) = match std::env::consts::OS {
         "macos" => ("open", &[]),
         "windows" => ("cmd", &["/C", "start", ""]),
         _ => ("xdg-open", &[]),
     };
     let mut command = Command::new(program);
-    command.args(words).arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.args(args).arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.spawn().is_ok()
 }

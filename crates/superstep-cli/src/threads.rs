@@ -15,24 +15,24 @@ use crate::text::{columns, format_timestamp, one_line, padded, pluralize, pretty
 
 /// Lists threads, shows one, or deletes some.
 pub(crate) async fn threads(args: &ThreadsArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
-    let setup = CliConfig::load(global)?;
+    let config = CliConfig::load(global)?;
     match &args.command {
-        None => list(&RunService::open([], setup.open_stores_read_only().await?)?, &args.list, out).await,
+        None => list(&RunService::open([], config.open_storage_read_only().await?)?, &args.list, out).await,
         Some(ThreadsCommand::List(filter)) => {
-            list(&RunService::open([], setup.open_stores_read_only().await?)?, filter, out).await
+            list(&RunService::open([], config.open_storage_read_only().await?)?, filter, out).await
         }
-        Some(ThreadsCommand::Show { thread }) => print_thread(&setup, thread, out).await,
+        Some(ThreadsCommand::Show { thread }) => print_thread(&config, thread, out).await,
         Some(ThreadsCommand::Rm { threads, yes }) => {
-            let runs = RunService::open([], setup.open_stores_read_only().await?)?;
+            let runs = RunService::open([], config.open_storage_read_only().await?)?;
             remove(&runs, threads, *yes, out).await
         }
     }
 }
 
 async fn list(runs: &RunService, filter: &ListThreadsArgs, out: &Output) -> Result<u8, CliError> {
-    let (graph, words) = (filter.graph.clone(), filter.words.clone());
+    let (graph, search_text) = (filter.graph.clone(), filter.words.clone());
     let query =
-        ThreadSearch { graph, query: words, limit: Some(filter.limit.unwrap_or(20)), ..ThreadSearch::default() };
+        ThreadSearch { graph, query: search_text, limit: Some(filter.limit.unwrap_or(20)), ..ThreadSearch::default() };
     let records = runs.search_threads(&query).await?;
     if !out.is_text() {
         out.json_list(&records);
@@ -61,9 +61,9 @@ fn status(record: &ThreadRecord) -> String {
     status.as_str().unwrap_or_default().to_owned()
 }
 
-async fn print_thread(setup: &CliConfig, thread: &str, out: &Output) -> Result<u8, CliError> {
+async fn print_thread(config: &CliConfig, thread: &str, out: &Output) -> Result<u8, CliError> {
     let ThreadHandle { record, graph: served, .. } =
-        open_thread(setup, setup.open_stores_read_only().await?, thread).await?;
+        open_thread(config, config.open_storage_read_only().await?, thread).await?;
     let state = match served.status(&record.thread).await? {
         Some(_) => Some(served.state(&record.thread).await?),
         None => None,
@@ -86,8 +86,8 @@ async fn print_thread(setup: &CliConfig, thread: &str, out: &Output) -> Result<u
     let Some(state) = state else { return Ok(0) };
     row("superstep", &state.step.to_string());
     row("next", &next_nodes(&state));
-    for question in state.interrupts() {
-        row("question", interrupt_prompt::text(question));
+    for interrupt in state.interrupts() {
+        row("question", interrupt_prompt::text(interrupt));
     }
     Ok(0)
 }
@@ -102,9 +102,9 @@ async fn remove(runs: &RunService, threads: &[String], yes: bool, out: &Output) 
     }
     if !yes {
         if !out.is_interactive() {
-            let words: Vec<String> = threads.iter().map(|thread| shell_quote(thread)).collect();
+            let quoted: Vec<String> = threads.iter().map(|thread| shell_quote(thread)).collect();
             return Err(CliError::usage("removing threads is permanent and needs confirmation")
-                .help(format!("superstep threads rm --yes {}", words.join(" "))));
+                .help(format!("superstep threads rm --yes {}", quoted.join(" "))));
         }
         let number = u64::try_from(threads.len()).unwrap_or(u64::MAX);
         if !interrupt_prompt::confirm(&format!("permanently remove {}?", pluralize(number, "thread")), out).await? {
@@ -123,11 +123,11 @@ async fn remove(runs: &RunService, threads: &[String], yes: bool, out: &Output) 
 
 /// Prints the state of a thread.
 pub(crate) async fn state(args: &StateArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
-    let setup = CliConfig::load(global)?;
-    let handle = open_thread(&setup, setup.open_stores_read_only().await?, &args.thread).await?;
+    let config = CliConfig::load(global)?;
+    let handle = open_thread(&config, config.open_storage_read_only().await?, &args.thread).await?;
     let state = match &args.at {
         None => handle.graph.state(&handle.record.thread).await?,
-        Some(at) => state_at(&handle, at).await?,
+        Some(checkpoint) => state_at(&handle, checkpoint).await?,
     };
     match out.is_text() {
         true => out.print_result(pretty(&state.values)),
@@ -143,30 +143,30 @@ pub(crate) async fn state(args: &StateArgs, global: &GlobalArgs, out: &Output) -
 }
 
 /// Returns the state at a checkpoint or superstep number; the newest if there are several.
-async fn state_at(handle: &ThreadHandle, at: &str) -> Result<ThreadState, CliError> {
-    let query = HistoryQuery { step: at.parse().ok(), ..HistoryQuery::default() };
+async fn state_at(handle: &ThreadHandle, checkpoint: &str) -> Result<ThreadState, CliError> {
+    let query = HistoryQuery { step: checkpoint.parse().ok(), ..HistoryQuery::default() };
     let states = handle.graph.history(&handle.record.thread, &query).await?;
-    let is_match = |state: &ThreadState| query.step.is_some() || state.checkpoint_id.to_string() == at;
+    let is_match = |state: &ThreadState| query.step.is_some() || state.checkpoint_id.to_string() == checkpoint;
     states.into_iter().find(is_match).ok_or_else(|| {
         let thread = &handle.record.thread;
-        CliError::new(ErrorCode::NotFound, format!("thread `{thread}` has no checkpoint `{at}`"))
+        CliError::new(ErrorCode::NotFound, format!("thread `{thread}` has no checkpoint `{checkpoint}`"))
             .help(format!("superstep history {}", shell_quote(thread.as_str())))
     })
 }
 
 /// Prints the checkpoints of a thread.
 pub(crate) async fn history(args: &HistoryArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
-    let setup = CliConfig::load(global)?;
-    let handle = open_thread(&setup, setup.open_stores_read_only().await?, &args.thread).await?;
+    let config = CliConfig::load(global)?;
+    let handle = open_thread(&config, config.open_storage_read_only().await?, &args.thread).await?;
     let query = HistoryQuery { limit: Some(args.limit.unwrap_or(50)), ..HistoryQuery::default() };
     let states = handle.graph.history(&handle.record.thread, &query).await?;
     if !out.is_text() {
         out.json_list(&states);
         return Ok(0);
     }
-    for (at, state) in states.iter().enumerate() {
+    for (index, state) in states.iter().enumerate() {
         // The history is the newest first, so each state is compared with the next, older one.
-        let changed = changed(state, states.get(at + 1));
+        let changed = changed(state, states.get(index + 1));
         let line = format!("{:>4}  {}  {}", state.step, state.checkpoint_id, format_timestamp(&state.created_at));
         out.print_result(format_args!("{line}  {}", styled(TextStyle::Faint, &format!("next: {}", next_nodes(state)))));
         if !changed.is_empty() {

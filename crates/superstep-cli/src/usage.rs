@@ -14,10 +14,10 @@ use crate::output::{self, Output, TextStyle, styled};
 pub(crate) const USAGE: u8 = 64;
 
 /// Parses the command line; returns an exit code if help or an error was printed.
-pub(crate) fn read(words: Vec<OsString>) -> Result<Cli, ExitCode> {
+pub(crate) fn read(args: Vec<OsString>) -> Result<Cli, ExitCode> {
     // Clap may print before the flags are parsed.
-    output::use_color(color_in(&words));
-    let read = Cli::command().try_get_matches_from(words).and_then(|matches| Cli::from_arg_matches(&matches));
+    output::use_color(color_in(&args));
+    let read = Cli::command().try_get_matches_from(args).and_then(|matches| Cli::from_arg_matches(&matches));
     let cli = read.map_err(|error| print_usage_error(&error))?;
     output::use_color(cli.global.color);
     Ok(cli)
@@ -32,10 +32,10 @@ pub(crate) fn print_welcome(out: &Output) -> u8 {
     0
 }
 
-fn color_in(words: &[OsString]) -> Color {
-    let mut words = words.iter().filter_map(|word| word.to_str());
-    while let Some(word) = words.next() {
-        let value = word.strip_prefix("--color=").or_else(|| (word == "--color").then(|| words.next()).flatten());
+fn color_in(args: &[OsString]) -> Color {
+    let mut args = args.iter().filter_map(|arg| arg.to_str());
+    while let Some(arg) = args.next() {
+        let value = arg.strip_prefix("--color=").or_else(|| (arg == "--color").then(|| args.next()).flatten());
         match value {
             Some("always") => return Color::Always,
             Some("never") => return Color::Never,
@@ -50,32 +50,32 @@ fn print_usage_error(error: &clap::Error) -> ExitCode {
         output::write_stdout(&error.render().ansi().to_string());
         return ExitCode::SUCCESS;
     }
-    for line in lines_that_matter(&error.to_string(), near_command(error)) {
+    for line in essential_lines(&error.to_string(), similar_command(error)) {
         output::write_stderr(&line);
     }
     ExitCode::from(USAGE)
 }
 
 /// Suggests a similar command; clap finds fewer.
-fn near_command(error: &clap::Error) -> Option<String> {
+fn similar_command(error: &clap::Error) -> Option<String> {
     let Some(ContextValue::String(input)) = error.get(ContextKind::InvalidSubcommand) else { return None };
     let command = Cli::command();
     did_you_mean(input, command.get_subcommands().filter(|it| !it.is_hide_set()).map(clap::Command::get_name))
 }
 
 /// Reduces an error of clap to the message with its list, and the advice: a tip, or the usage line.
-fn lines_that_matter(text: &str, near: Option<String>) -> Vec<String> {
+fn essential_lines(text: &str, similar: Option<String>) -> Vec<String> {
     let mut lines = text.lines().map(str::trim_end).filter(|line| !line.is_empty());
-    let fact = lines.next().unwrap_or_default().to_owned();
-    let rest: Vec<&str> = lines.collect();
-    let of_fact = rest.iter().take_while(|line| line.starts_with("  ") && !line.starts_with("  tip:"));
-    let fact = of_fact.fold(fact, |fact, line| format!("{fact} {}", line.trim()));
-    let fact = match fact.strip_prefix("error:") {
-        Some(rest) => format!("{}{rest}", styled(TextStyle::Bad, "error:")),
-        None => fact,
+    let message = lines.next().unwrap_or_default().to_owned();
+    let remaining: Vec<&str> = lines.collect();
+    let continuation = remaining.iter().take_while(|line| line.starts_with("  ") && !line.starts_with("  tip:"));
+    let message = continuation.fold(message, |message, line| format!("{message} {}", line.trim()));
+    let message = match message.strip_prefix("error:") {
+        Some(remaining) => format!("{}{remaining}", styled(TextStyle::Bad, "error:")),
+        None => message,
     };
-    let tip = rest.iter().find_map(|line| line.trim().strip_prefix("tip: "));
-    let usage = rest.iter().find_map(|line| line.trim().strip_prefix("Usage: "));
-    let next = near.as_deref().or(tip).or(usage).unwrap_or("superstep --help");
-    vec![fact, format!("  help: {next}")]
+    let tip = remaining.iter().find_map(|line| line.trim().strip_prefix("tip: "));
+    let usage = remaining.iter().find_map(|line| line.trim().strip_prefix("Usage: "));
+    let next = similar.as_deref().or(tip).or(usage).unwrap_or("superstep --help");
+    vec![message, format!("  help: {next}")]
 }

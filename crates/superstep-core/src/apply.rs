@@ -232,15 +232,15 @@ impl<'a> Applier<'a> {
         });
         let change = match folded {
             Ok(change) => change,
-            Err(fault) => {
+            Err(error) => {
                 return Err(self.write_error(
                     id,
                     node,
-                    with_values_in_message(field, state, value_for_message.as_ref(), fault),
+                    with_values_in_message(field, state, value_for_message.as_ref(), error),
                 ));
             }
         };
-        field.check(state).or_else(|fault| self.reject_value(id, node, fault))?;
+        field.check(state).or_else(|error| self.reject_value(id, node, error))?;
         self.check_type(state, id, node)?;
         // An absent value does not count as written: a `set_once` field can still be set.
         let is_write = !field.flags.set_once || !field.ops.is_null(state);
@@ -283,11 +283,11 @@ impl<'a> Applier<'a> {
         if !field.is_type_checked {
             return Ok(());
         }
-        let faults = field.ops.check_type(state);
-        match (faults.into_iter().next(), self.schema.types) {
-            (Some(fault), TypeChecks::Enforce) => self.reject_value(id, node, fault.with_code(ErrorCode::TypeMismatch)),
-            (Some(fault), _) => {
-                self.applied.warnings.push((None, format!("field `{}` from `{node}`: {fault}", field.name)));
+        let errors = field.ops.check_type(state);
+        match (errors.into_iter().next(), self.schema.types) {
+            (Some(error), TypeChecks::Enforce) => self.reject_value(id, node, error.with_code(ErrorCode::TypeMismatch)),
+            (Some(error), _) => {
+                self.applied.warnings.push((None, format!("field `{}` from `{node}`: {error}", field.name)));
                 Ok(())
             }
             (None, _) => Ok(()),
@@ -296,22 +296,22 @@ impl<'a> Applier<'a> {
 
     /// Rejects a value that its field does not accept: a node's value fails at once, an external value is added to
     /// the list.
-    fn reject_value(&mut self, id: FieldId, node: &Arc<str>, fault: ValidationError) -> Result<()> {
+    fn reject_value(&mut self, id: FieldId, node: &Arc<str>, error: ValidationError) -> Result<()> {
         if self.rules.external_source.is_none() {
-            return Err(self.write_error(id, node, fault));
+            return Err(self.write_error(id, node, error));
         }
-        let code = fault.code.unwrap_or(ErrorCode::InputInvalid);
-        let mut problem = Diagnostic::from(fault);
-        problem.pointer = format!("/{}{}", self.schema.field(id).name, problem.pointer);
-        self.errors.push((code, problem));
+        let code = error.code.unwrap_or(ErrorCode::InputInvalid);
+        let mut diagnostic = Diagnostic::from(error);
+        diagnostic.pointer = format!("/{}{}", self.schema.field(id).name, diagnostic.pointer);
+        self.errors.push((code, diagnostic));
         Ok(())
     }
 
     fn external_validation_error(&mut self) -> Error {
-        let (codes, problems): (Vec<_>, Vec<_>) = std::mem::take(&mut self.errors).into_iter().unzip();
+        let (codes, diagnostics): (Vec<_>, Vec<_>) = std::mem::take(&mut self.errors).into_iter().unzip();
         let is_type = codes.iter().all(|code| *code == ErrorCode::TypeMismatch);
         let code = if is_type { ErrorCode::TypeMismatch } else { ErrorCode::InputInvalid };
-        Error::with_diagnostics(code, self.rules.external_source.unwrap_or_default(), problems)
+        Error::with_diagnostics(code, self.rules.external_source.unwrap_or_default(), diagnostics)
     }
 
     fn write_error(&self, id: FieldId, node: &Arc<str>, fault: ValidationError) -> Error {
@@ -341,13 +341,13 @@ fn with_values_in_message(
     field: &Field,
     state: &AnyState,
     update: Option<&AnyValue>,
-    mut fault: ValidationError,
+    mut error: ValidationError,
 ) -> ValidationError {
     if let (Some(update), Ok(current)) = (update, field.ops.to_json(state)) {
         let current = truncate_for_message(&AnyValue::json(current));
-        fault.message = format!("{} (current value {current}, update {})", fault.message, truncate_for_message(update));
+        error.message = format!("{} (current value {current}, update {})", error.message, truncate_for_message(update));
     }
-    fault
+    error
 }
 
 /// Formats a value for a message, truncated to 60 characters.

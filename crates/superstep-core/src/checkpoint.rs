@@ -270,8 +270,8 @@ impl TaskEntry {
         match self {
             Self::Done(_) | Self::Skipped | Self::Failed(_) => "end".to_owned(),
             Self::Rejected(_) => "refused".to_owned(),
-            Self::Interrupt(question) => format!("question {}", question.id),
-            Self::Resume(answer) => format!("answer {}", answer.id),
+            Self::Interrupt(interrupt) => format!("question {}", interrupt.id),
+            Self::Resume(resume_value) => format!("answer {}", resume_value.id),
             Self::Recorded { key, .. } => format!("once {key}"),
         }
     }
@@ -318,7 +318,7 @@ impl From<&ParentCommand> for StoredParentCommand {
         let (mut goto, mut sends) = (Vec::new(), Vec::new());
         for hop in command.goto.targets() {
             match hop {
-                GotoTarget::To(endpoint) => goto.push(endpoint.to_string()),
+                GotoTarget::Node(endpoint) => goto.push(endpoint.to_string()),
                 GotoTarget::Send(send) => {
                     let stored = StoredSend { index: 0, payload: send.payload.clone(), timeout: send.timeout };
                     sends.push((send.node.to_string(), stored));
@@ -327,7 +327,7 @@ impl From<&ParentCommand> for StoredParentCommand {
         }
         let graph = match &command.scope {
             CommandScope::Named(name) => Some(name.clone()),
-            CommandScope::Here | CommandScope::Parent => None,
+            CommandScope::Current | CommandScope::Parent => None,
         };
         Self { graph, updates: command.updates.clone(), goto, sends }
     }

@@ -40,7 +40,7 @@ impl SendTo {
 #[derive(Debug, Clone, PartialEq)]
 pub enum GotoTarget {
     /// A node, or the end of this branch.
-    To(Endpoint),
+    Node(Endpoint),
     /// A task with its own input.
     Send(Box<SendTo>),
 }
@@ -60,7 +60,7 @@ impl Goto {
     /// Goes to a node.
     #[must_use]
     pub fn node(node: impl Into<Endpoint>) -> Self {
-        Self(SmallVec::from_iter([GotoTarget::To(node.into())]))
+        Self(SmallVec::from_iter([GotoTarget::Node(node.into())]))
     }
 
     /// Ends this branch.
@@ -78,7 +78,7 @@ impl Goto {
     /// Goes to several nodes, which run in the same superstep.
     #[must_use]
     pub fn all(nodes: impl IntoIterator<Item = impl Into<Endpoint>>) -> Self {
-        Self(nodes.into_iter().map(|node| GotoTarget::To(node.into())).collect())
+        Self(nodes.into_iter().map(|node| GotoTarget::Node(node.into())).collect())
     }
 
     /// Creates one task for each send.
@@ -90,7 +90,7 @@ impl Goto {
     /// Adds a target node.
     #[must_use]
     pub fn and_node(mut self, node: impl Into<Endpoint>) -> Self {
-        self.0.push(GotoTarget::To(node.into()));
+        self.0.push(GotoTarget::Node(node.into()));
         self
     }
 
@@ -173,7 +173,7 @@ impl From<Vec<&str>> for Goto {
 pub enum CommandScope {
     /// The graph of the node.
     #[default]
-    Here,
+    Current,
     /// The direct parent graph.
     Parent,
     /// The nearest enclosing graph with this name.

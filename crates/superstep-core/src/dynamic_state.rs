@@ -112,9 +112,9 @@ fn hidden_field_error() -> ValidationError {
 
 /// Unwinds a node that reads a hidden field to the executor, which converts this into the task's error.
 fn panic_hidden_field(name: &str) -> ! {
-    let fault = ValidationError::new(format!("read of undeclared private field `{name}`"));
+    let error = ValidationError::new(format!("read of undeclared private field `{name}`"));
     let help = format!("declare it: `.reads([\"{name}\"])`");
-    std::panic::resume_unwind(Box::new(fault.with_help(help).with_code(ErrorCode::UnknownField)))
+    std::panic::resume_unwind(Box::new(error.with_help(help).with_code(ErrorCode::UnknownField)))
 }
 
 impl fmt::Debug for DynamicState {
@@ -318,8 +318,8 @@ impl FieldOps for DynamicField {
             return AddMessages::parse_update(value).map(AnyValue::native);
         }
         if self.types == TypeChecks::Enforce && !self.rule.accepts_items() && !value.is_null() {
-            self.kind.check(&value).map_err(|faults| {
-                faults.into_iter().map(|fault| fault.with_code(ErrorCode::TypeMismatch)).collect::<Vec<_>>()
+            self.kind.check(&value).map_err(|errors| {
+                errors.into_iter().map(|error| error.with_code(ErrorCode::TypeMismatch)).collect::<Vec<_>>()
             })?;
         }
         Ok(AnyValue::json(value))
@@ -337,7 +337,7 @@ impl FieldOps for DynamicField {
 
     fn assign_ids(&self, input: &mut AnyValue, new_id: &mut dyn FnMut() -> String) {
         if let DynamicReducer::Messages = self.rule {
-            stamp_with(input, |edits: &mut MessageUpdates| edits.stamp(&mut || MessageId::from(new_id())));
+            stamp_with(input, |edits: &mut MessageUpdates| edits.assign_ids(&mut || MessageId::from(new_id())));
         }
     }
 

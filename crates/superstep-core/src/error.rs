@@ -37,7 +37,7 @@ struct ErrorInner {
     location: ErrorLocation,
     retryable: bool,
     retry_after: Option<Duration>,
-    problems: Vec<Diagnostic>,
+    diagnostics: Vec<Diagnostic>,
     source: Option<Arc<dyn StdError + Send + Sync>>,
     partial: Option<PartialOutcome>,
 }
@@ -69,8 +69,8 @@ pub struct Diagnostic {
 }
 
 impl From<ValidationError> for Diagnostic {
-    fn from(fault: ValidationError) -> Self {
-        Self { pointer: fault.pointer, message: fault.message, help: fault.help }
+    fn from(error: ValidationError) -> Self {
+        Self { pointer: error.pointer, message: error.message, help: error.help }
     }
 }
 
@@ -115,16 +115,16 @@ impl Error {
             location: ErrorLocation::default(),
             retryable: code.is_retryable(),
             retry_after: None,
-            problems: Vec::new(),
+            diagnostics: Vec::new(),
             source: None,
             partial: None,
         }))
     }
 
     /// Creates an error that lists diagnostics.
-    pub fn with_diagnostics(code: ErrorCode, message: impl Into<String>, problems: Vec<Diagnostic>) -> Self {
+    pub fn with_diagnostics(code: ErrorCode, message: impl Into<String>, diagnostics: Vec<Diagnostic>) -> Self {
         let mut error = Self::new(code, message);
-        error.0.problems = problems;
+        error.0.diagnostics = diagnostics;
         error
     }
 
@@ -202,9 +202,9 @@ impl Error {
     ) -> Self {
         reword(&mut self.0.message);
         self.0.help.as_mut().into_iter().for_each(&mut *reword);
-        for problem in &mut self.0.problems {
-            reword(&mut problem.message);
-            problem.help.as_mut().into_iter().for_each(&mut *reword);
+        for diagnostic in &mut self.0.diagnostics {
+            reword(&mut diagnostic.message);
+            diagnostic.help.as_mut().into_iter().for_each(&mut *reword);
         }
         self.0.source = self.0.source.take().map(cause);
         self
@@ -237,7 +237,7 @@ impl Error {
     /// Returns all diagnostics, for errors that list several.
     #[must_use]
     pub fn diagnostics(&self) -> &[Diagnostic] {
-        &self.0.problems
+        &self.0.diagnostics
     }
 
     /// Returns true if a retry may help.
@@ -290,10 +290,11 @@ impl fmt::Display for Error {
             write!(f, "node `{node}`: ")?;
         }
         f.write_str(&self.0.message)?;
-        for problem in &self.0.problems {
-            let pointer = if problem.pointer.is_empty() { String::new() } else { format!("{}: ", problem.pointer) };
-            write!(f, "\n  - {pointer}{}", problem.message)?;
-            if let Some(help) = &problem.help {
+        for diagnostic in &self.0.diagnostics {
+            let pointer =
+                if diagnostic.pointer.is_empty() { String::new() } else { format!("{}: ", diagnostic.pointer) };
+            write!(f, "\n  - {pointer}{}", diagnostic.message)?;
+            if let Some(help) = &diagnostic.help {
                 write!(f, " ({help})")?;
             }
         }

@@ -187,14 +187,14 @@ impl Field {
         if !self.one_of.is_empty() {
             object.insert("enum".to_owned(), Value::Array(self.one_of.clone()));
         }
-        let (least, most) = match object.get("type").and_then(Value::as_str) {
+        let (min, max) = match object.get("type").and_then(Value::as_str) {
             Some("integer" | "number") => ("minimum", "maximum"),
             Some("string") => ("minLength", "maxLength"),
             Some("array") => ("minItems", "maxItems"),
             _ => return schema,
         };
         let range = self.range.unwrap_or_default();
-        for (key, bound) in [(least, range.min), (most, range.max)] {
+        for (key, bound) in [(min, range.min), (max, range.max)] {
             if let Some(bound) = bound {
                 object.insert(key.to_owned(), integer_or_float(bound));
             }

@@ -157,7 +157,7 @@ pub(crate) mod tests {
                 assert_eq!(replayed, after, "{row}: replayed");
             }
             Err(message) => {
-                assert_eq!(result.map_err(|fault| fault.message), Err(message.to_string()), "{row}");
+                assert_eq!(result.map_err(|error| error.message), Err(message.to_string()), "{row}");
                 assert_eq!(value, current, "{row}: a failed fold changes nothing");
             }
         }
@@ -210,9 +210,9 @@ pub(crate) mod tests {
         let message = r#"expected one of "low", "high", null, 3, found "hihg""#;
         check(reducer, json!("low"), json!("hihg"), Err(message));
         check(reducer, json!("low"), json!([3]), Err(r#"expected one of "low", "high", null, 3, found array of 1"#));
-        let fault =
+        let error =
             JsonReducer::parse(reducer).expect("known").reduce(&mut json!(3), json!("hihg")).expect_err("refused");
-        assert_eq!(fault.help.as_deref(), Some("did you mean `high`?"));
+        assert_eq!(error.help.as_deref(), Some("did you mean `high`?"));
     }
 
     #[test]

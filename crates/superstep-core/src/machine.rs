@@ -213,7 +213,7 @@ pub struct Machine {
     events: Vec<MachineEvent>,
     unsaved_events: Vec<MachineEvent>,
     saving_events: Vec<MachineEvent>,
-    answers: Option<Arc<ResumeValues>>,
+    resume_values: Option<Arc<ResumeValues>>,
     supersteps: u64,
     recent: Vec<NodeId>,
     warnings: Vec<String>,
@@ -424,13 +424,13 @@ impl Machine {
         if self.config.emits_events {
             let id = self.task_id(&slot.task);
             let node = self.graph.node(slot.task.node).name.clone();
-            let view = Some(StateRef { schema: self.graph.schema.clone(), state: self.node_view(slot.task.node) });
-            let (sent, step, checkpoint) = (
+            let state = Some(StateRef { schema: self.graph.schema.clone(), state: self.node_view(slot.task.node) });
+            let (send_payload, step, checkpoint) = (
                 slot.task.send.as_ref().map(|send| send.payload.clone()),
                 self.position.step + 1,
                 self.latest_checkpoint,
             );
-            self.events.push(MachineEvent::TaskStarted { task: id, node, step, view, sent, checkpoint });
+            self.events.push(MachineEvent::TaskStarted { task: id, node, step, state, send_payload, checkpoint });
         }
         Task {
             index,
@@ -441,7 +441,7 @@ impl Machine {
             id_node_name: slot.task.id_node_name().cloned(),
             step: self.position.step + 1,
             remaining: self.remaining(),
-            resume_values: self.answers.clone(),
+            resume_values: self.resume_values.clone(),
             recorded_results: slot.records.clone(),
             checkpoint: self.latest_checkpoint,
             unsaved_checkpoint: self.draft(),

@@ -169,9 +169,9 @@ impl ChatResponse {
     pub fn json(&self) -> Result<Value> {
         let text = self.message.text();
         serde_json::from_str(strip_code_fence(&text)).map_err(|error| {
-            let problem =
+            let diagnostic =
                 if self.stop == StopReason::Length { "the response was truncated" } else { "the response is not JSON" };
-            ModelErrorKind::InvalidResponse.error(&self.model, format!("{problem}: {error}"))
+            ModelErrorKind::InvalidResponse.error(&self.model, format!("{diagnostic}: {error}"))
         })
     }
 
@@ -201,12 +201,12 @@ impl ChatResponse {
         let validator = jsonschema::validator_for(&format.schema).map_err(|error| {
             Error::new(ErrorCode::ConfigInvalid, format!("`{}` is not a valid JSON Schema: {error}", format.name))
         })?;
-        let problems: Vec<String> =
+        let diagnostics: Vec<String> =
             validator.iter_errors(&value).take(5).map(|error| format!("{}: {error}", error.instance_path())).collect();
-        match problems.is_empty() {
+        match diagnostics.is_empty() {
             true => Ok(value),
             false => {
-                let message = format!("the response violates the schema `{}`: {}", format.name, problems.join("; "));
+                let message = format!("the response violates the schema `{}`: {}", format.name, diagnostics.join("; "));
                 Err(ModelErrorKind::InvalidResponse.error(&self.model, message))
             }
         }

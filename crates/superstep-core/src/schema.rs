@@ -68,12 +68,12 @@ impl Schema {
     /// Returns an error that lists every name that is empty, reserved or repeated.
     pub fn new(name: impl Into<String>, version: u32, fields: Vec<Field>, ops: Arc<dyn StateOps>) -> Result<Self> {
         let name = name.into();
-        let problems = name_problems(fields.iter().map(|field| &field.name));
-        if !problems.is_empty() {
+        let diagnostics = name_problems(fields.iter().map(|field| &field.name));
+        if !diagnostics.is_empty() {
             return Err(Error::with_diagnostics(
                 ErrorCode::InvalidGraph,
                 format!("schema `{name}` is invalid"),
-                problems,
+                diagnostics,
             ));
         }
         let by_name = fields.iter().enumerate().map(|(index, field)| (field.name.clone(), FieldId(index as u32)));
@@ -179,10 +179,10 @@ impl Schema {
     pub fn to_json_of(&self, state: &AnyState, select: impl Fn(&Field) -> bool) -> Result<Value> {
         let mut object = Map::new();
         for (id, field) in self.iter().filter(|(_, field)| select(field)) {
-            let value = field.ops.to_json(state).map_err(|fault| {
+            let value = field.ops.to_json(state).map_err(|error| {
                 Error::new(
                     ErrorCode::TypeMismatch,
-                    format!("failed to serialize field `{}` as JSON: {fault}", field.name),
+                    format!("failed to serialize field `{}` as JSON: {error}", field.name),
                 )
             })?;
             match value {
@@ -200,31 +200,31 @@ impl Schema {
     pub fn state_from_json(&self, object: Map<String, Value>) -> Result<Arc<AnyState>> {
         let mut state = self.initial_state();
         let target = Arc::get_mut(&mut state).expect("a new state has a single owner");
-        let (mut problems, mut more) = (Vec::new(), Map::new());
+        let (mut diagnostics, mut more) = (Vec::new(), Map::new());
         for (name, value) in object.into_iter().collect::<BTreeMap<_, _>>() {
             let Some(id) = self.find_declared(&name) else {
                 match self.unknown {
                     UnknownFields::Allow => drop(more.insert(name, value)),
                     UnknownFields::Drop => {}
-                    UnknownFields::Reject => problems.push(self.unknown_field(&name)),
+                    UnknownFields::Reject => diagnostics.push(self.unknown_field(&name)),
                 }
                 continue;
             };
             let ops = &self.field(id).ops;
             let read = ops.parse_value(value);
-            match read.and_then(|value| ops.overwrite(target, value).map_err(|fault| vec![fault])) {
+            match read.and_then(|value| ops.overwrite(target, value).map_err(|error| vec![error])) {
                 Ok(_) => {}
-                Err(faults) => problems.extend(faults.into_iter().map(|fault| below(&name, fault))),
+                Err(errors) => diagnostics.extend(errors.into_iter().map(|error| below(&name, error))),
             }
         }
         if let Some(extras) = self.undeclared_field.filter(|_| !more.is_empty()) {
             let result = self.field(extras).ops.overwrite(target, Value::Object(more).into());
-            problems.extend(result.err().map(Diagnostic::from));
+            diagnostics.extend(result.err().map(Diagnostic::from));
         }
-        if problems.is_empty() {
+        if diagnostics.is_empty() {
             Ok(state)
         } else {
-            Err(Error::with_diagnostics(ErrorCode::TypeMismatch, "the state does not match the schema", problems))
+            Err(Error::with_diagnostics(ErrorCode::TypeMismatch, "the state does not match the schema", diagnostics))
         }
     }
 
@@ -237,10 +237,11 @@ impl Schema {
         object: Map<String, Value>,
         notes: &mut Vec<String>,
     ) -> Result<Update, Vec<Diagnostic>> {
-        let (mut update, mut problems) = (Update::new(), Vec::new());
+        let (mut update, mut diagnostics) = (Update::new(), Vec::new());
         for (name, value) in object {
             let Some(id) = self.find_declared(&name) else {
-                self.read_unknown(&name, value, &mut update, notes).unwrap_or_else(|problem| problems.push(problem));
+                self.read_unknown(&name, value, &mut update, notes)
+                    .unwrap_or_else(|diagnostic| diagnostics.push(diagnostic));
                 continue;
             };
             let field = self.field(id);
@@ -250,10 +251,10 @@ impl Schema {
             };
             match read {
                 Ok(value) => update.push(Write { field: id, mode: how, value }),
-                Err(faults) => problems.extend(faults.into_iter().map(|fault| below(&name, fault))),
+                Err(errors) => diagnostics.extend(errors.into_iter().map(|error| below(&name, error))),
             }
         }
-        if problems.is_empty() { Ok(update) } else { Err(problems) }
+        if diagnostics.is_empty() { Ok(update) } else { Err(diagnostics) }
     }
 
     fn read_unknown(
@@ -335,22 +336,22 @@ fn pointer(name: &str) -> String {
 }
 
 /// Converts an error of a value into a diagnostic with a pointer below its field.
-fn below(name: &str, fault: ValidationError) -> Diagnostic {
-    Diagnostic { pointer: pointer(name) + &fault.pointer, message: fault.message, help: fault.help }
+fn below(name: &str, error: ValidationError) -> Diagnostic {
+    Diagnostic { pointer: pointer(name) + &error.pointer, message: error.message, help: error.help }
 }
 
 /// Returns a diagnostic for every name that is empty, reserved or repeated.
 fn name_problems<'a>(names: impl IntoIterator<Item = &'a Arc<str>>) -> Vec<Diagnostic> {
-    let (mut problems, mut seen) = (Vec::new(), BTreeSet::new());
+    let (mut diagnostics, mut seen) = (Vec::new(), BTreeSet::new());
     for name in names {
-        problems.extend(bad_name(name).map(|message| below(name, ValidationError::new(message))));
+        diagnostics.extend(bad_name(name).map(|message| below(name, ValidationError::new(message))));
         if !seen.insert(name) {
-            let fault =
+            let error =
                 ValidationError::new(format!("duplicate field `{name}`")).with_help("rename or remove one of them");
-            problems.push(below(name, fault));
+            diagnostics.push(below(name, error));
         }
     }
-    problems
+    diagnostics
 }
 
 fn bad_name(name: &str) -> Option<String> {

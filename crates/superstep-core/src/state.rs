@@ -67,14 +67,14 @@ impl Default for UncheckedUpdate {
 }
 
 impl UncheckedUpdate {
-    /// Validates the update against a schema. Adds warnings to `notes`.
+    /// Validates the update against a schema. Adds warnings to `warnings`.
     ///
     /// # Errors
     /// Returns all validation errors, with JSON pointers.
-    pub fn validate(self, schema: &Schema, notes: &mut Vec<String>) -> Result<Update, Vec<Diagnostic>> {
+    pub fn validate(self, schema: &Schema, warnings: &mut Vec<String>) -> Result<Update, Vec<Diagnostic>> {
         match self {
             Self::Typed(update) => Ok(update),
-            Self::Json(map) => schema.update_from_json(map, notes),
+            Self::Json(map) => schema.update_from_json(map, warnings),
         }
     }
 }

@@ -44,8 +44,8 @@ impl Time {
     /// Returns an error if the text is not RFC 3339, has no offset, or names a day or hour that does not exist.
     pub fn parse(text: &str) -> Result<Self, ValidationError> {
         if !is_rfc3339(text) {
-            let fault = ValidationError::new(format!("`{}` is not an RFC 3339 time with offset", excerpt(text)));
-            return Err(fault.with_help(EXAMPLE));
+            let error = ValidationError::new(format!("`{}` is not an RFC 3339 time with offset", excerpt(text)));
+            return Err(error.with_help(EXAMPLE));
         }
         read(text, &TimeZone::UTC)
     }
@@ -136,14 +136,14 @@ fn read(text: &str, zone: &TimeZone) -> Result<Time, ValidationError> {
 
 fn find_zone(name: &str) -> Result<TimeZone, ValidationError> {
     ZONES.get(name).map_err(|_| {
-        let fault = ValidationError::new(format!("unknown time zone `{}`", excerpt(name)));
+        let error = ValidationError::new(format!("unknown time zone `{}`", excerpt(name)));
         let names: Vec<String> = ZONES.available().map(|zone| zone.to_string()).collect();
         // Users often write the city alone, so the cities are searched too.
         let city = |zone: &String| zone.rsplit('/').next().is_some_and(|city| city.eq_ignore_ascii_case(name));
         let city_match = names.iter().find(|zone| city(zone)).map(String::as_str);
         match city_match.or_else(|| nearest(name, names.iter().map(String::as_str))) {
-            Some(zone) => fault.with_help(format!("did you mean `{zone}`?")),
-            None => fault.with_help("use an IANA name such as `Europe/Berlin` or `UTC`"),
+            Some(zone) => error.with_help(format!("did you mean `{zone}`?")),
+            None => error.with_help("use an IANA name such as `Europe/Berlin` or `UTC`"),
         }
     })
 }
@@ -251,7 +251,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn written(time: Result<Time, ValidationError>) -> Result<String, String> {
-        time.map(|time| time.to_string()).map_err(|fault| fault.message)
+        time.map(|time| time.to_string()).map_err(|error| error.message)
     }
 
     /// R-FWK-95: written with offset, at most microseconds, `Z` for UTC; a system time without offset is UTC.
@@ -319,9 +319,9 @@ mod tests {
             "ü",
         ];
         for text in rejected {
-            let fault = Time::parse(text).expect_err(text);
-            assert_eq!(fault.message, format!("`{text}` is not an RFC 3339 time with offset"));
-            assert!(fault.help.is_some());
+            let error = Time::parse(text).expect_err(text);
+            assert_eq!(error.message, format!("`{text}` is not an RFC 3339 time with offset"));
+            assert!(error.help.is_some());
         }
     }
 
@@ -361,8 +361,8 @@ mod tests {
             ("", Some("use an IANA name such as `Europe/Berlin` or `UTC`")),
         ];
         for (zone, help) in rows {
-            let fault = Time::parse_event("2026-07-15T10:00:00Z", zone).expect_err("unknown");
-            assert_eq!((fault.message, fault.help.as_deref()), (format!("unknown time zone `{zone}`"), help));
+            let error = Time::parse_event("2026-07-15T10:00:00Z", zone).expect_err("unknown");
+            assert_eq!((error.message, error.help.as_deref()), (format!("unknown time zone `{zone}`"), help));
         }
     }
 

@@ -130,8 +130,8 @@ impl FieldType {
     /// # Errors
     /// Returns the violations, at least one, in order of location.
     pub fn check(&self, value: &Value) -> Result<(), Vec<ValidationError>> {
-        let faults = self.errors(value);
-        if faults.is_empty() { Ok(()) } else { Err(faults) }
+        let errors = self.errors(value);
+        if errors.is_empty() { Ok(()) } else { Err(errors) }
     }
 
     /// Checks an external value, and converts a time to the stored form: with offset, text without one as UTC.
@@ -143,7 +143,7 @@ impl FieldType {
             (FieldType::Nullable(inner), input) if !input.is_null() => inner.normalize(value),
             (FieldType::DateTime, Value::String(text)) => match Time::parse_system(text) {
                 Ok(time) => Ok(Value::String(time.to_string())),
-                Err(fault) => Err(vec![fault]),
+                Err(error) => Err(vec![error]),
             },
             _ => self.check(&value).map(|()| value),
         }
@@ -183,11 +183,11 @@ impl FieldType {
     }
 
     fn mismatch(&self, value: &Value) -> ValidationError {
-        let fault = ValidationError::new(format!("expected {}, found {}", self.name(), kind(value)));
+        let error = ValidationError::new(format!("expected {}, found {}", self.name(), kind(value)));
         match (self, value) {
-            (FieldType::Integer, Value::Number(number)) => fault.with_help(format!("`{number}` has a fractional part")),
-            (_, Value::Null) => fault.with_help(format!("the type `{}?` accepts null", self.name())),
-            _ => fault,
+            (FieldType::Integer, Value::Number(number)) => error.with_help(format!("`{number}` has a fractional part")),
+            (_, Value::Null) => error.with_help(format!("the type `{}?` accepts null", self.name())),
+            _ => error,
         }
     }
 
@@ -244,9 +244,9 @@ fn parse_map(map: &Map<String, Value>) -> Result<FieldType, ValidationError> {
             ValidationError::new(format!("expected a type, found object with {} keys", map.len())).with_help(FORMS)
         );
     };
-    let with_form_pointer = |fault: ValidationError| {
-        let pointer = format!("/{form}{}", fault.pointer);
-        fault.with_pointer(pointer)
+    let with_form_pointer = |error: ValidationError| {
+        let pointer = format!("/{form}{}", error.pointer);
+        error.with_pointer(pointer)
     };
     match (form.as_str(), argument) {
         ("nullable", inner) => {
@@ -258,8 +258,8 @@ fn parse_map(map: &Map<String, Value>) -> Result<FieldType, ValidationError> {
             Err(with_form_pointer(ValidationError::new(format!("expected array, found {}", kind(other)))))
         }
         _ => {
-            let fault = ValidationError::new(format!("unknown type form `{}`", excerpt(form)));
-            Err(fault.with_help(did_you_mean_or_list(form, &["nullable", "enum", "schema"])))
+            let error = ValidationError::new(format!("unknown type form `{}`", excerpt(form)));
+            Err(error.with_help(did_you_mean_or_list(form, &["nullable", "enum", "schema"])))
         }
     }
 }
@@ -284,12 +284,12 @@ pub(crate) fn not_one_of(values: &[Value], value: &Value) -> ValidationError {
     if values.len() > MAX_LISTED {
         list.push(format!("{} more", values.len() - MAX_LISTED));
     }
-    let fault = ValidationError::new(format!("expected one of {}, found {}", list.join(", "), value_summary(value)));
+    let error = ValidationError::new(format!("expected one of {}, found {}", list.join(", "), value_summary(value)));
     let near =
         value.as_str().and_then(|text| crate::suggest::did_you_mean(text, values.iter().filter_map(Value::as_str)));
     match near {
-        Some(help) => fault.with_help(help),
-        None => fault,
+        Some(help) => error.with_help(help),
+        None => error,
     }
 }
 
@@ -364,10 +364,10 @@ impl<'de> Deserialize<'de> for FieldType {
 }
 
 /// Converts the error of a value into the error of a deserializer, which has one text for message and help.
-pub(crate) fn explain<E: serde::de::Error>(fault: ValidationError) -> E {
-    match fault.help {
-        Some(help) => E::custom(format!("{}; {help}", fault.message)),
-        None => E::custom(fault.message),
+pub(crate) fn explain<E: serde::de::Error>(error: ValidationError) -> E {
+    match error.help {
+        Some(help) => E::custom(format!("{}; {help}", error.message)),
+        None => E::custom(error.message),
     }
 }
 
@@ -381,7 +381,7 @@ mod tests {
 
     fn check(form: Value, value: Value, expected: &[(&str, &str)]) {
         let errors = parse(form.clone()).check(&value).err().unwrap_or_default();
-        let errors: Vec<(&str, &str)> = errors.iter().map(|fault| (&*fault.pointer, &*fault.message)).collect();
+        let errors: Vec<(&str, &str)> = errors.iter().map(|error| (&*error.pointer, &*error.message)).collect();
         assert_eq!(errors, expected, "{form} {value}");
     }
 
@@ -449,8 +449,8 @@ mod tests {
         check(form.clone(), json!(3), &[]);
         check(form.clone(), json!(null), &[("", "expected one of \"open\", \"closed\", 3, found null")]);
         check(json!({ "nullable": form }), json!(null), &[]);
-        let faults = parse(form).check(&json!("opne")).expect_err("refused");
-        assert_eq!(faults[0].help.as_deref(), Some("did you mean `open`?"));
+        let errors = parse(form).check(&json!("opne")).expect_err("refused");
+        assert_eq!(errors[0].help.as_deref(), Some("did you mean `open`?"));
     }
 
     /// R-GRA-12 for types: an unknown name is an error that lists the valid ones, the nearest first.
@@ -470,15 +470,15 @@ mod tests {
             (json!({ "enum": [null] }), "an enum must not contain null", None),
         ];
         for (form, message, help) in rows {
-            let fault = FieldType::parse(&form).expect_err("refused");
-            assert_eq!(fault.message, message);
-            assert!(help.is_none() || fault.help == help, "{:?}", fault.help);
+            let error = FieldType::parse(&form).expect_err("refused");
+            assert_eq!(error.message, message);
+            assert!(help.is_none() || error.help == help, "{:?}", error.help);
         }
         let first = |name: &str| FieldType::parse(&json!(name)).expect_err("refused").help.expect("advice");
         assert!(first("Dict").starts_with("did you mean `object`?"));
         assert!(first("list").starts_with("did you mean `array`?"));
-        let fault = FieldType::parse(&json!({ "nullable": { "schema": { "type": "strin" } } })).expect_err("refused");
-        assert_eq!(fault.pointer, "/nullable/schema/type");
+        let error = FieldType::parse(&json!({ "nullable": { "schema": { "type": "strin" } } })).expect_err("refused");
+        assert_eq!(error.pointer, "/nullable/schema/type");
     }
 
     /// R-GRA-13, R-FWK-50: every type survives its data form and exports a JSON Schema.
@@ -534,8 +534,8 @@ mod tests {
     #[test]
     fn long_values_are_cut_in_messages() {
         let long = "ü".repeat(500);
-        let faults = parse(json!({ "enum": ["a"] })).check(&json!(long)).expect_err("refused");
-        assert_eq!(faults[0].message, format!("expected one of \"a\", found \"{}…\"", "ü".repeat(60)));
+        let errors = parse(json!({ "enum": ["a"] })).check(&json!(long)).expect_err("refused");
+        assert_eq!(errors[0].message, format!("expected one of \"a\", found \"{}…\"", "ü".repeat(60)));
         assert_eq!(value_summary(&json!([1, 2])), "array of 2");
         assert_eq!(value_summary(&json!({ "a": 1 })), "object of 1");
         let many: Vec<Value> = (0..100).map(Value::from).collect();

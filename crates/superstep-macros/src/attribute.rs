@@ -47,15 +47,15 @@ impl Parse for AttributeEntry {
 }
 
 /// Collects the entries of every attribute called `path`, in order.
-pub(crate) fn entries(attributes: &[Attribute], path: &str, problems: &mut Diagnostics) -> Vec<AttributeEntry> {
+pub(crate) fn entries(attributes: &[Attribute], path: &str, diagnostics: &mut Diagnostics) -> Vec<AttributeEntry> {
     let mut all = Vec::new();
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident(path)) {
         match attribute.parse_args_with(Punctuated::<AttributeEntry, Token![,]>::parse_terminated) {
             Ok(entries) if entries.is_empty() => {
-                problems.add(attribute, format!("`#[{path}(..)]` is empty; add an option, or remove it"));
+                diagnostics.add(attribute, format!("`#[{path}(..)]` is empty; add an option, or remove it"));
             }
             Ok(entries) => all.extend(entries),
-            Err(error) => problems.push(error),
+            Err(error) => diagnostics.push(error),
         }
     }
     all
@@ -63,9 +63,9 @@ pub(crate) fn entries(attributes: &[Attribute], path: &str, problems: &mut Diagn
 
 impl AttributeEntry {
     /// Adds a diagnostic if a value follows the name.
-    pub(crate) fn expect_no_value(&self, problems: &mut Diagnostics) {
+    pub(crate) fn expect_no_value(&self, diagnostics: &mut Diagnostics) {
         if !matches!(self.value, EntryValue::Nothing) {
-            problems.add(&self.name, format!("`{}` takes no value", self.name));
+            diagnostics.add(&self.name, format!("`{}` takes no value", self.name));
         }
     }
 
@@ -74,7 +74,7 @@ impl AttributeEntry {
         &self,
         read: impl FnOnce(&Expr) -> Option<T>,
         example: &str,
-        problems: &mut Diagnostics,
+        diagnostics: &mut Diagnostics,
     ) -> Option<T> {
         let value = match &self.value {
             EntryValue::Value(expr) => read(expr),
@@ -82,8 +82,8 @@ impl AttributeEntry {
         };
         if value.is_none() {
             match &self.value {
-                EntryValue::Value(expr) => problems.add(expr, format!("write `{example}`")),
-                _ => problems.add(&self.name, format!("`{}` requires a value: write `{example}`", self.name)),
+                EntryValue::Value(expr) => diagnostics.add(expr, format!("write `{example}`")),
+                _ => diagnostics.add(&self.name, format!("`{}` requires a value: write `{example}`", self.name)),
             }
         }
         value

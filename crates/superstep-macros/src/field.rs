@@ -79,11 +79,11 @@ pub(crate) fn is_option(word: &str) -> bool {
 
 impl FieldSpec {
     /// Parses a named field.
-    pub(crate) fn parse(field: &Field, case: Option<RenameRule>, problems: &mut Diagnostics) -> Option<Self> {
+    pub(crate) fn parse(field: &Field, case: Option<RenameRule>, diagnostics: &mut Diagnostics) -> Option<Self> {
         let ident = field.ident.clone()?;
-        let reduce = ReducerSpec::parse(field, problems);
-        let options = FieldOptions::read(field, problems);
-        options.check(field, reduce.as_ref(), problems);
+        let reduce = ReducerSpec::parse(field, diagnostics);
+        let options = FieldOptions::read(field, diagnostics);
+        options.check(field, reduce.as_ref(), diagnostics);
         let rust_name = ident.unraw().to_string();
         let name = match (&options.rename, case) {
             (Some(name), _) => name.value(),
@@ -107,14 +107,14 @@ impl FieldSpec {
 }
 
 impl FieldOptions {
-    fn read(field: &Field, problems: &mut Diagnostics) -> Self {
+    fn read(field: &Field, diagnostics: &mut Diagnostics) -> Self {
         let mut options = Self::default();
-        for entry in entries(&field.attrs, "state", problems) {
+        for entry in entries(&field.attrs, "state", diagnostics) {
             if options.names.contains(&entry.name) {
-                problems.add(&entry.name, format!("duplicate option `{}`", entry.name));
+                diagnostics.add(&entry.name, format!("duplicate option `{}`", entry.name));
                 continue;
             }
-            options.parse_entry(&entry, problems);
+            options.parse_entry(&entry, diagnostics);
             options.names.push(entry.name);
         }
         options
@@ -125,36 +125,36 @@ impl FieldOptions {
         self.names.iter().any(|option| option == name)
     }
 
-    fn parse_entry(&mut self, entry: &AttributeEntry, problems: &mut Diagnostics) {
+    fn parse_entry(&mut self, entry: &AttributeEntry, diagnostics: &mut Diagnostics) {
         match entry.name.to_string().as_str() {
             "set_once" | "private" | "untracked" | "ephemeral" | "topic" | "required" | "last_wins" => {
-                entry.expect_no_value(problems);
+                entry.expect_no_value(diagnostics);
             }
-            "default" => self.default = entry.value(|expr| Some(expr.clone()), "default = expr", problems),
-            "rename" => self.rename = entry.value(literals::text, "rename = \"name\"", problems),
-            "min" => self.min = entry.value(literals::number, "min = 0", problems),
-            "max" => self.max = entry.value(literals::number, "max = 5", problems),
-            "one_of" => self.take_one_of(entry, problems),
-            word => problems.add(&entry.name, unknown(word)),
+            "default" => self.default = entry.value(|expr| Some(expr.clone()), "default = expr", diagnostics),
+            "rename" => self.rename = entry.value(literals::text, "rename = \"name\"", diagnostics),
+            "min" => self.min = entry.value(literals::number, "min = 0", diagnostics),
+            "max" => self.max = entry.value(literals::number, "max = 5", diagnostics),
+            "one_of" => self.take_one_of(entry, diagnostics),
+            word => diagnostics.add(&entry.name, unknown(word)),
         }
     }
 
-    fn take_one_of(&mut self, entry: &AttributeEntry, problems: &mut Diagnostics) {
+    fn take_one_of(&mut self, entry: &AttributeEntry, diagnostics: &mut Diagnostics) {
         let EntryValue::List(values) = &entry.value else {
-            return problems.add(&entry.name, "`one_of` requires values: write `one_of(\"a\", \"b\")`");
+            return diagnostics.add(&entry.name, "`one_of` requires values: write `one_of(\"a\", \"b\")`");
         };
         if values.is_empty() {
-            problems.add(&entry.name, "`one_of` requires at least one value");
+            diagnostics.add(&entry.name, "`one_of` requires at least one value");
         }
         for value in values {
             match literals::scalar(value) {
                 Some(value) => self.one_of.push(value),
-                None => problems.add(value, "a value of `one_of` must be a string, number, `true` or `false`"),
+                None => diagnostics.add(value, "a value of `one_of` must be a string, number, `true` or `false`"),
             }
         }
     }
 
-    fn check(&self, field: &Field, reduce: Option<&ReducerSpec>, problems: &mut Diagnostics) {
+    fn check(&self, field: &Field, reduce: Option<&ReducerSpec>, diagnostics: &mut Diagnostics) {
         let reduce_attribute = field.attrs.iter().find(|attribute| attribute.path().is_ident("reduce"));
         for (one, other, reason) in CONFLICTING_OPTIONS {
             let is_harmless = one == "last_wins" && reduce.is_some_and(ReducerSpec::is_replace);
@@ -164,18 +164,18 @@ impl FieldOptions {
             else {
                 continue;
             };
-            problems.add(ident, format!("`{one}` and `{other}` cannot be combined: {reason}"));
+            diagnostics.add(ident, format!("`{one}` and `{other}` cannot be combined: {reason}"));
         }
         if let (Some(min), Some(max)) = (self.min, self.max)
             && min > max
         {
-            problems.add(&field.ident, format!("the range from {min} to {max} is empty"));
+            diagnostics.add(&field.ident, format!("the range from {min} to {max} is empty"));
         }
     }
 }
 
 fn unknown(word: &str) -> String {
-    if word == "reduce" || ReducerSpec::is_known(word) {
+    if word == "reduce" || ReducerSpec::exists(word) {
         return format!("`{word}` is a reducer, not an option of a field: write `#[reduce(..)]`");
     }
     format!("unknown option `{word}`; {}", suggest::known_names(word, &OPTION_NAMES))

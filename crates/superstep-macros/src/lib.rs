@@ -1,4 +1,4 @@
-//! Derives and attributes for superstep. Expands to paths of the `superstep` crate; contains no logic of its own.
+//! Derives and attributes for superstep. Parses attributes and expands to paths of `superstep`; contains no run-time code.
 //!
 //! The parser (`attribute`, `state`, `field`, `reducer_attribute`) rejects invalid attributes and reports all errors at
 //! once; the expansion (`expand`) cannot fail. Expanded code calls `superstep_core::state::derive`.

@@ -61,28 +61,28 @@ const REDUCER_ALIASES: [(&str, &str); 8] = [
 
 impl ReducerSpec {
     /// Parses the reducer of a field, if it has one.
-    pub(crate) fn parse(field: &Field, problems: &mut Diagnostics) -> Option<Self> {
+    pub(crate) fn parse(field: &Field, diagnostics: &mut Diagnostics) -> Option<Self> {
         let mut input = None;
         let mut parsed: Option<(Ident, Option<Self>)> = None;
-        for entry in entries(&field.attrs, "reduce", problems) {
+        for entry in entries(&field.attrs, "reduce", diagnostics) {
             if let EntryValue::Type(input_type) = entry.value {
                 if input.replace(input_type).is_some() {
-                    problems.add(&entry.name, "duplicate option `input`");
+                    diagnostics.add(&entry.name, "duplicate option `input`");
                 }
                 continue;
             }
             if let Some((first, _)) = &parsed {
-                problems.add(&entry.name, format!("a field has one reducer; this one already has `{first}`"));
+                diagnostics.add(&entry.name, format!("a field has one reducer; this one already has `{first}`"));
                 continue;
             }
-            let reduce = Self::from_entry(&entry, problems);
+            let reduce = Self::from_entry(&entry, diagnostics);
             parsed = Some((entry.name, reduce));
         }
         match (parsed, input) {
             (Some((_, Some(Self::With(path, None)))), input) => Some(Self::With(path, input)),
             (parsed, Some(input)) => {
                 if !matches!(parsed, Some((_, None))) {
-                    problems.add(input, "`input` requires `with`: `#[reduce(with = my_reducer, input = Type)]`");
+                    diagnostics.add(input, "`input` requires `with`: `#[reduce(with = my_reducer, input = Type)]`");
                 }
                 None
             }
@@ -90,24 +90,24 @@ impl ReducerSpec {
         }
     }
 
-    fn from_entry(entry: &AttributeEntry, problems: &mut Diagnostics) -> Option<Self> {
+    fn from_entry(entry: &AttributeEntry, diagnostics: &mut Diagnostics) -> Option<Self> {
         let word = entry.name.to_string();
         if let Some((_, reducer)) = UNIT_REDUCERS.iter().find(|(candidate, _)| *candidate == word) {
-            entry.expect_no_value(problems);
+            entry.expect_no_value(diagnostics);
             return Some(Self::Plain(entry.name.clone(), reducer));
         }
         if let Some((_, reducer)) = COUNT_REDUCERS.iter().find(|(candidate, _)| *candidate == word) {
-            let count = entry.value(literals::count, &format!("{word} = 10"), problems)?;
+            let count = entry.value(literals::count, &format!("{word} = 10"), diagnostics)?;
             return Some(Self::Count(entry.name.clone(), reducer, count));
         }
         match word.as_str() {
             "merge_by" => {
                 let key = |expr: &Expr| path(expr)?.get_ident().cloned();
-                Some(Self::MergeBy(entry.name.clone(), entry.value(key, "merge_by = id", problems)?))
+                Some(Self::MergeBy(entry.name.clone(), entry.value(key, "merge_by = id", diagnostics)?))
             }
-            "with" => Some(Self::With(entry.value(path, "with = my_reducer", problems)?, None)),
+            "with" => Some(Self::With(entry.value(path, "with = my_reducer", diagnostics)?, None)),
             _ => {
-                problems.add(&entry.name, unknown(&word));
+                diagnostics.add(&entry.name, unknown(&word));
                 None
             }
         }
@@ -119,7 +119,7 @@ impl ReducerSpec {
     }
 
     /// Returns true if the word names a reducer.
-    pub(crate) fn is_known(word: &str) -> bool {
+    pub(crate) fn exists(word: &str) -> bool {
         REDUCER_NAMES.contains(&word)
     }
 }

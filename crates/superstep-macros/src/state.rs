@@ -33,21 +33,21 @@ impl StateSpec {
     /// Returns all errors of the struct at once.
     pub(crate) fn parse(input: &DeriveInput) -> syn::Result<Self> {
         let fields = named_fields(input)?;
-        let mut problems = Diagnostics::default();
+        let mut diagnostics = Diagnostics::default();
         if !input.generics.params.is_empty() {
             let message = "a state cannot have type or lifetime parameters, because its schema is the same for \
                  all threads";
-            problems.add(&input.generics, message);
+            diagnostics.add(&input.generics, message);
         }
         let mut options = StateOptions::default();
-        options.read(input, &mut problems);
+        options.read(input, &mut diagnostics);
         let fields: Vec<FieldSpec> =
-            fields.into_iter().filter_map(|field| FieldSpec::parse(field, options.case, &mut problems)).collect();
-        check_names(&fields, &mut problems);
+            fields.into_iter().filter_map(|field| FieldSpec::parse(field, options.case, &mut diagnostics)).collect();
+        check_names(&fields, &mut diagnostics);
         let ident = input.ident.clone();
         let name = options.name.map_or_else(|| ident.to_string(), |name| name.value());
         let version = options.version.unwrap_or(1);
-        problems.finish(Self { ident, vis: input.vis.clone(), name, version, fields })
+        diagnostics.finish(Self { ident, vis: input.vis.clone(), name, version, fields })
     }
 }
 
@@ -59,34 +59,34 @@ struct StateOptions {
 }
 
 impl StateOptions {
-    fn read(&mut self, input: &DeriveInput, problems: &mut Diagnostics) {
+    fn read(&mut self, input: &DeriveInput, diagnostics: &mut Diagnostics) {
         if let Some(attribute) = input.attrs.iter().find(|attribute| attribute.path().is_ident("reduce")) {
-            problems.add(attribute, "`#[reduce(..)]` is only valid on a field");
+            diagnostics.add(attribute, "`#[reduce(..)]` is only valid on a field");
         }
         let mut seen: Vec<Ident> = Vec::new();
-        for entry in entries(&input.attrs, "state", problems) {
+        for entry in entries(&input.attrs, "state", diagnostics) {
             match entry.name.to_string().as_str() {
                 word if seen.contains(&entry.name) => {
-                    problems.add(&entry.name, format!("duplicate option `{word}`"));
+                    diagnostics.add(&entry.name, format!("duplicate option `{word}`"));
                 }
-                "version" => self.version = entry.value(literals::version, "version = 2", problems),
-                "name" => self.name = entry.value(literals::text, "name = \"chat\"", problems),
+                "version" => self.version = entry.value(literals::version, "version = 2", diagnostics),
+                "name" => self.name = entry.value(literals::text, "name = \"chat\"", diagnostics),
                 "rename_all" => {
-                    let case = entry.value(literals::text, "rename_all = \"camelCase\"", problems);
+                    let case = entry.value(literals::text, "rename_all = \"camelCase\"", diagnostics);
                     match case.map(|case| {
                         RenameRule::parse(&case.value()).map_err(|advice| syn::Error::new(case.span(), advice))
                     }) {
                         Some(Ok(case)) => self.case = Some(case),
-                        Some(Err(error)) => problems.push(error),
+                        Some(Err(error)) => diagnostics.push(error),
                         None => {}
                     }
                 }
                 word if crate::field::is_option(word) => {
-                    problems.add(&entry.name, format!("`{word}` is only valid on a field"));
+                    diagnostics.add(&entry.name, format!("`{word}` is only valid on a field"));
                 }
                 word => {
                     let advice = suggest::known_names(word, &STATE_OPTIONS);
-                    problems.add(&entry.name, format!("unknown option `{word}`; {advice}"));
+                    diagnostics.add(&entry.name, format!("unknown option `{word}`; {advice}"));
                 }
             }
             seen.push(entry.name);
@@ -110,18 +110,18 @@ fn named_fields(input: &DeriveInput) -> syn::Result<Vec<&Field>> {
     }
 }
 
-fn check_names(fields: &[FieldSpec], problems: &mut Diagnostics) {
+fn check_names(fields: &[FieldSpec], diagnostics: &mut Diagnostics) {
     let mut seen: BTreeMap<&str, &Ident> = BTreeMap::new();
     for field in fields {
         let (name, tokens) = (field.name.as_str(), field.name_tokens());
         if name.is_empty() {
-            problems.add(&tokens, "the name of a field is empty");
+            diagnostics.add(&tokens, "the name of a field is empty");
         }
         if name.starts_with("__") {
-            problems.add(&tokens, format!("field name `{name}` is reserved: names must not start with `__`"));
+            diagnostics.add(&tokens, format!("field name `{name}` is reserved: names must not start with `__`"));
         }
         if let Some(first) = seen.insert(name, &field.ident) {
-            problems.add(&tokens, format!("duplicate field name `{name}`, also used by `{first}`"));
+            diagnostics.add(&tokens, format!("duplicate field name `{name}`, also used by `{first}`"));
         }
     }
 }

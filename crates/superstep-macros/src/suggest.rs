@@ -28,10 +28,10 @@ fn nearest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, letter) in a.chars().enumerate() {
+    for (i, character) in a.chars().enumerate() {
         let mut diagonal = std::mem::replace(&mut row[0], i + 1);
         for (j, other) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(letter != *other);
+            let replaced = diagonal + usize::from(character != *other);
             diagonal = row[j + 1];
             row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
         }

@@ -65,72 +65,73 @@ struct Parameter {
 impl ToolFn {
     /// Parses a function and the options of its attribute.
     pub(crate) fn parse(options: TokenStream, function: ItemFn) -> syn::Result<Self> {
-        let mut problems = Diagnostics::default();
+        let mut diagnostics = Diagnostics::default();
         let entries = syn::parse::Parser::parse2(Punctuated::<AttributeEntry, Token![,]>::parse_terminated, options);
         let entries: Vec<AttributeEntry> = entries.map_or_else(
             |error| {
-                problems.push(error);
+                diagnostics.push(error);
                 Vec::new()
             },
             |entries| entries.into_iter().collect(),
         );
-        let (name, options) = read_options(&entries, &function, &mut problems);
+        let (name, options) = read_options(&entries, &function, &mut diagnostics);
         let description = doc_of(&function.attrs);
         if description.is_empty() {
             let help =
                 "a tool requires a description for the model: add a doc comment, such as `/// Adds two numbers.`";
-            problems.add(&function.sig.ident, help);
+            diagnostics.add(&function.sig.ident, help);
         }
         if let Some(generic) = function.sig.generics.params.first() {
-            problems.add(generic, "a tool cannot have generic parameters: a model cannot choose types");
+            diagnostics.add(generic, "a tool cannot have generic parameters: a model cannot choose types");
         }
         if options.blocking
             && let Some(word) = &function.sig.asyncness
         {
-            problems.add(word, "`blocking` is only valid on a plain `fn`: an async function must not block");
+            diagnostics.add(word, "`blocking` is only valid on a plain `fn`: an async function must not block");
         }
-        let parameters = function.sig.inputs.iter().filter_map(|input| Parameter::read(input, &mut problems)).collect();
-        problems.finish(Self { function, name, description, options, parameters })
+        let parameters =
+            function.sig.inputs.iter().filter_map(|input| Parameter::read(input, &mut diagnostics)).collect();
+        diagnostics.finish(Self { function, name, description, options, parameters })
     }
 }
 
-fn read_options(entries: &[AttributeEntry], function: &ItemFn, problems: &mut Diagnostics) -> (String, ToolOptions) {
+fn read_options(entries: &[AttributeEntry], function: &ItemFn, diagnostics: &mut Diagnostics) -> (String, ToolOptions) {
     let (mut name, mut options) = (function.sig.ident.to_string(), ToolOptions::default());
     for entry in entries {
         match entry.name.to_string().as_str() {
             "name" => {
                 let read = |expr: &Expr| literals::text(expr).filter(|text| is_name(&text.value()));
                 let example = "name = \"add_numbers\"` with letters, digits, `_` and `-`, at most 64 of them, as in `name = \"add\"";
-                name = entry.value(read, example, problems).map_or(name, |text| text.value());
+                name = entry.value(read, example, diagnostics).map_or(name, |text| text.value());
             }
-            "read_only" => flag(entry, &mut options.read_only, problems),
-            "idempotent" => flag(entry, &mut options.idempotent, problems),
-            "destructive" => flag(entry, &mut options.destructive, problems),
-            "blocking" => flag(entry, &mut options.blocking, problems),
-            "return_direct" => flag(entry, &mut options.return_direct, problems),
-            "timeout" => options.timeout_ms = entry.value(milliseconds, "timeout = \"30s\"", problems),
-            "retries" => options.retries = entry.value(literals::count, "retries = 2", problems),
+            "read_only" => flag(entry, &mut options.read_only, diagnostics),
+            "idempotent" => flag(entry, &mut options.idempotent, diagnostics),
+            "destructive" => flag(entry, &mut options.destructive, diagnostics),
+            "blocking" => flag(entry, &mut options.blocking, diagnostics),
+            "return_direct" => flag(entry, &mut options.return_direct, diagnostics),
+            "timeout" => options.timeout_ms = entry.value(milliseconds, "timeout = \"30s\"", diagnostics),
+            "retries" => options.retries = entry.value(literals::count, "retries = 2", diagnostics),
             other => {
                 let help = known_names(other, &OPTIONS);
-                problems.add(&entry.name, format!("unknown option `{other}`; {help}"));
+                diagnostics.add(&entry.name, format!("unknown option `{other}`; {help}"));
             }
         }
     }
     if options.read_only && options.destructive {
-        problems.add(&function.sig.ident, "a tool cannot be both `read_only` and `destructive`; remove one");
+        diagnostics.add(&function.sig.ident, "a tool cannot be both `read_only` and `destructive`; remove one");
     }
     (name, options)
 }
 
-fn flag(entry: &AttributeEntry, flag: &mut bool, problems: &mut Diagnostics) {
+fn flag(entry: &AttributeEntry, flag: &mut bool, diagnostics: &mut Diagnostics) {
     if !matches!(entry.value, EntryValue::Nothing) {
-        entry.expect_no_value(problems);
+        entry.expect_no_value(diagnostics);
     }
     *flag = true;
 }
 
 fn is_name(name: &str) -> bool {
-    let is_fine = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+    let is_fine = |character: char| character.is_ascii_alphanumeric() || character == '_' || character == '-';
     (1..=64).contains(&name.len()) && name.chars().all(is_fine)
 }
 
@@ -141,7 +142,7 @@ fn milliseconds(expr: &Expr) -> Option<u64> {
         Lit::Int(seconds) => seconds.base10_parse::<u64>().ok()?.checked_mul(1000)?,
         Lit::Str(text) => {
             let text = text.value();
-            let (number, unit) = text.split_at(text.find(|letter: char| !letter.is_ascii_digit())?);
+            let (number, unit) = text.split_at(text.find(|character: char| !character.is_ascii_digit())?);
             let factor = [("ms", 1), ("s", 1000), ("m", 60_000), ("h", 3_600_000)];
             let (_, factor) = factor.into_iter().find(|(candidate, _)| *candidate == unit)?;
             number.parse::<u64>().ok()?.checked_mul(factor)?
@@ -161,13 +162,13 @@ fn doc_of(attributes: &[Attribute]) -> String {
 }
 
 impl Parameter {
-    fn read(input: &FnArg, problems: &mut Diagnostics) -> Option<Self> {
+    fn read(input: &FnArg, diagnostics: &mut Diagnostics) -> Option<Self> {
         let FnArg::Typed(input) = input else {
-            problems.add(input, "a tool must be a free function: `self` is not supported");
+            diagnostics.add(input, "a tool must be a free function: `self` is not supported");
             return None;
         };
         let Pat::Ident(name) = &*input.pat else {
-            problems.add(&input.pat, "an argument of a tool requires a name: write `name: Type`");
+            diagnostics.add(&input.pat, "an argument of a tool requires a name: write `name: Type`");
             return None;
         };
         let (mut default, mut taken) = (None, is_injected(&input.ty));
@@ -179,21 +180,21 @@ impl Parameter {
             } else if path.is_ident("default") {
                 match attribute.parse_args::<Expr>() {
                     Ok(value) => default = Some(value),
-                    Err(_) => problems.add(attribute, "`default` requires a value: `#[default(10)]`"),
+                    Err(_) => diagnostics.add(attribute, "`default` requires a value: `#[default(10)]`"),
                 }
             } else {
-                problems
+                diagnostics
                     .add(path, format!("unknown attribute `{}`; known: `default`, `inject`", path.to_token_stream()));
             }
         }
         if let Type::Reference(reference) = &*input.ty {
-            problems.add(
+            diagnostics.add(
                 reference,
                 "a tool owns its arguments: use `String` instead of `&str`, `Vec<T>` instead of `&[T]`",
             );
         }
         if taken && let Some(value) = &default {
-            problems.add(value, "an injected argument cannot have a default");
+            diagnostics.add(value, "an injected argument cannot have a default");
         }
         Some(Self {
             name: name.ident.clone(),

@@ -59,11 +59,11 @@ impl App {
     /// Sets the HTML fallback of the page for clients without JavaScript. The function receives the part of the path
     /// behind the name (`7` for `/debate/7`) and returns HTML, or `None` if the path has no content.
     #[must_use]
-    pub fn html_fallback<F>(mut self, plain: impl Fn(RunService, String) -> F + Send + Sync + 'static) -> Self
+    pub fn html_fallback<F>(mut self, render: impl Fn(RunService, String) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Option<String>> + Send + 'static,
     {
-        self.html_fallback = Some(Arc::new(move |runs, path| Box::pin(plain(runs, path))));
+        self.html_fallback = Some(Arc::new(move |runs, path| Box::pin(render(runs, path))));
         self
     }
 }

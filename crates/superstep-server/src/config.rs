@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use superstep::core::port::SharedCheckpointer;
-use superstep::settings::{CheckpointerSettings, PortInUse, RecoveryMode, Settings};
+use superstep::settings::{CheckpointerSettings, PortConflictPolicy, RecoveryMode, Settings};
 use superstep::store::SharedStore;
 use superstep::{MemoryCheckpointer, MemoryStore, Result};
 use utoipa::ToSchema;
@@ -30,7 +30,7 @@ pub struct ServerConfig {
     /// Port the server listens on; 0 picks a free port. Default: 8123.
     pub port: u16,
     /// Behaviour if the port is in use.
-    pub port_in_use: PortInUse,
+    pub port_in_use: PortConflictPolicy,
     /// True if the server may listen on an address that other machines can reach, although it does not authenticate
     /// users.
     pub allow_insecure: bool,
@@ -139,8 +139,8 @@ impl Storage {
     /// Returns an error if the file cannot be opened or created.
     pub async fn sqlite(path: impl AsRef<Path>) -> Result<Self> {
         let file = superstep::sqlite::SqliteCheckpointer::open(path)?;
-        let items = file.store().await?.into();
-        Ok(Self { checkpointer: file.into(), store: items, backend: "sqlite" })
+        let store = file.store().await?.into();
+        Ok(Self { checkpointer: file.into(), store, backend: "sqlite" })
     }
 
     /// Opens storage in one PostgreSQL database.
@@ -149,16 +149,16 @@ impl Storage {
     /// Returns an error if the database cannot be reached or migrated.
     pub async fn postgres(url: &str) -> Result<Self> {
         let database = superstep::postgres::PostgresCheckpointer::connect(url).await?;
-        let items = database.store().await?.into();
-        Ok(Self { checkpointer: database.into(), store: items, backend: "postgres" })
+        let store = database.store().await?.into();
+        Ok(Self { checkpointer: database.into(), store, backend: "postgres" })
     }
 
     /// Opens the storage named by the settings.
     ///
     /// # Errors
     /// Returns an error if the storage cannot be opened.
-    pub async fn open(checkpoints: &CheckpointerSettings) -> Result<Self> {
-        match checkpoints {
+    pub async fn open(settings: &CheckpointerSettings) -> Result<Self> {
+        match settings {
             CheckpointerSettings::Sqlite(path) => Self::sqlite(path).await,
             CheckpointerSettings::Postgres(url) => Self::postgres(url.expose()).await,
             _ => Ok(Self::memory()),
@@ -173,7 +173,7 @@ impl ServerConfig {
         Self {
             host: "127.0.0.1".to_owned(),
             port: 8123,
-            port_in_use: PortInUse::Fail,
+            port_in_use: PortConflictPolicy::Fail,
             allow_insecure: false,
             allowed_hosts: Vec::new(),
             allowed_origins: Vec::new(),
@@ -195,7 +195,7 @@ impl ServerConfig {
     /// # Errors
     /// Returns an error if the storage cannot be opened.
     pub async fn from_settings(settings: &Settings) -> Result<Self> {
-        let (stores, server) = (Storage::open(&settings.storage.checkpointer).await?, &settings.server);
+        let (storage, server) = (Storage::open(&settings.storage.checkpointer).await?, &settings.server);
         let models = settings.models.iter().map(|(name, model)| ModelSummary {
             name: name.clone(),
             provider: model.provider.clone(),
@@ -216,7 +216,7 @@ impl ServerConfig {
             recovery: server.recovery,
             max_concurrent_runs: server.max_concurrent_runs as usize,
             run_timeout: settings.limits.run_timeout,
-            ..Self::new(stores)
+            ..Self::new(storage)
         })
     }
 
@@ -251,7 +251,7 @@ impl ServerConfig {
     /// Permits listening on an address that other machines can reach, although the server does not authenticate
     /// users.
     #[must_use]
-    pub fn insecure(mut self) -> Self {
+    pub fn allow_insecure(mut self) -> Self {
         self.allow_insecure = true;
         self
     }

@@ -92,7 +92,7 @@ pub use api::extract::{ValidatedJson, ValidatedQuery};
 pub use api::problem::{Problem, ProblemField};
 pub use app::App;
 pub use config::{ModelSummary, ReplayBufferConfig, ServerConfig, SseConfig, Storage};
-pub use events::broadcast::{PublishedEvent, StopMode, Subscription, SubscriptionEnd};
+pub use events::broadcast::{CancelMode, PublishedEvent, Subscription, SubscriptionEnd};
 pub use events::sse::{LastEventId, SseEncoder, SseMessage, ag_ui_encoder, encode_v2_events, sse_response};
 pub use graphs::registry::{
     GraphFuture, GraphRegistry, RunHandle, RunInput, RunOptions, RunRequest, RunResult, ServedGraph, ThreadInterrupt,
@@ -102,4 +102,4 @@ pub use models::{LOCAL_WEIGHTS_PROVIDER, ModelRegistry, provider_from_settings};
 pub use runs::repository::{RunError, RunRecord, RunStatus, ThreadRecord, ThreadSearch, thread_data_namespace};
 pub use runs::service::RunService;
 pub use server::{Server, serve, shutdown_signal};
-pub use superstep::settings::{PortInUse, RecoveryMode};
+pub use superstep::settings::{PortConflictPolicy, RecoveryMode};

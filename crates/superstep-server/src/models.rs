@@ -66,8 +66,8 @@ impl ModelRegistry {
         }
         if let Some(reason) = self.0.unavailable.get(name) {
             // The reason may name a file of this machine, so it goes only to the log.
-            let fact = format!("model `{name}` is not available on this server");
-            return Err(permanent_problem(reason, &fact).with_internal(format!("{reason:?}")));
+            let detail = format!("model `{name}` is not available on this server");
+            return Err(permanent_problem(reason, &detail).with_internal(format!("{reason:?}")));
         }
         let provider = match self.0.configured.get(name) {
             Some(model) => provider_from_settings(name, model).map_err(|error| unavailable_problem(&error))?,
@@ -95,28 +95,29 @@ impl ModelRegistry {
             model: Some(model.info().name.to_string()),
             is_configured: true,
         });
-        let missing = self.0.unavailable.keys().map(|name| ModelSummary {
+        let unavailable = self.0.unavailable.keys().map(|name| ModelSummary {
             name: name.clone(),
-            provider: self.0.configured.get(name).map_or_else(|| name.clone(), |set| set.provider.clone()),
+            provider: self.0.configured.get(name).map_or_else(|| name.clone(), |settings| settings.provider.clone()),
             model: None,
             is_configured: false,
         });
         let is_listed = |name: &String| self.0.provided.contains_key(name) || self.0.unavailable.contains_key(name);
-        let set = self.0.configured.iter().filter(|(name, _)| !is_listed(name));
-        let set = set.map(|(name, model)| ModelSummary {
+        let configured = self.0.configured.iter().filter(|(name, _)| !is_listed(name));
+        let configured = configured.map(|(name, model)| ModelSummary {
             name: name.clone(),
             provider: model.provider.clone(),
             model: model.model.clone().filter(|_| model.provider != LOCAL_WEIGHTS_PROVIDER),
             is_configured: !self.0.is_offline
                 && provider_from_settings(name, model).and_then(|provider| provider.check()).is_ok(),
         });
-        provided.chain(missing).chain(set).collect()
+        provided.chain(unavailable).chain(configured).collect()
     }
 
     fn unknown(&self, name: &str, caller_models: &[&str]) -> Problem {
-        let (provided, set) = (self.0.provided.keys(), self.0.configured.keys());
-        let set = set.filter(|name| !self.0.provided.contains_key(*name));
-        let names: Vec<&str> = caller_models.iter().copied().chain(provided.chain(set).map(String::as_str)).collect();
+        let (provided, configured) = (self.0.provided.keys(), self.0.configured.keys());
+        let configured = configured.filter(|name| !self.0.provided.contains_key(*name));
+        let names: Vec<&str> =
+            caller_models.iter().copied().chain(provided.chain(configured).map(String::as_str)).collect();
         let problem = Problem::invalid(format!("unknown model `{name}`"), []);
         problem.with_hint(format!(
             "{}, or name a hosted model such as `groq/llama-3.1-8b-instant`",
@@ -127,7 +128,7 @@ impl ModelRegistry {
 
 /// Returns the error for a model that needs the network in offline mode.
 fn offline_error(name: &str) -> Error {
-    let message = format!("model `{name}` needs the network, which `--offline` forbids");
+    let message = format!("model `{name}` needs the network, and the model registry is offline");
     Error::new(ErrorCode::PolicyRefused, message).with_help("use a model that needs no network")
 }
 
@@ -136,8 +137,8 @@ fn unavailable_problem(error: &Error) -> Problem {
 }
 
 /// Returns a problem that a retry cannot solve.
-fn permanent_problem(error: &Error, fact: &str) -> Problem {
-    Problem::new(503, error.code(), fact).not_retryable().with_hint(error.help().unwrap_or("use another model"))
+fn permanent_problem(error: &Error, detail: &str) -> Problem {
+    Problem::new(503, error.code(), detail).not_retryable().with_hint(error.help().unwrap_or("use another model"))
 }
 
 /// Provider name of models that run in the process. The program provides these models; the server contains none.
@@ -156,9 +157,9 @@ const AZURE_VERSION: &str = "2024-10-21";
 ///
 /// # Errors
 /// Returns an error if the provider is not a network service, or has no base URL although it needs one.
-pub fn provider_from_settings(name: &str, set: &ModelSettings) -> Result<ProviderModel> {
-    let model = set.model.clone().unwrap_or_default();
-    let provider = match (set.provider.as_str(), &set.base_url) {
+pub fn provider_from_settings(name: &str, settings: &ModelSettings) -> Result<ProviderModel> {
+    let model = settings.model.clone().unwrap_or_default();
+    let provider = match (settings.provider.as_str(), &settings.base_url) {
         ("anthropic", None) => ProviderModel::anthropic(model),
         ("anthropic", Some(url)) => ProviderModel::anthropic(model).base_url(url.expose()),
         ("google", None) => ProviderModel::google(model),
@@ -177,7 +178,7 @@ pub fn provider_from_settings(name: &str, set: &ModelSettings) -> Result<Provide
             return Err(Error::new(ErrorCode::ModelUnavailable, message).with_help("use another `provider`"));
         }
     };
-    Ok(set.api_key.iter().fold(provider, |provider, key| provider.api_key(key.expose())))
+    Ok(settings.api_key.iter().fold(provider, |provider, key| provider.api_key(key.expose())))
 }
 
 #[cfg(test)]
@@ -216,9 +217,10 @@ mod tests {
         assert_eq!((problem.status(), problem.hint()), (503, Some("get one")));
         assert_eq!(problem.detail(), "model `local/weights` is not available on this server");
         assert!(!serde_json::to_string(&problem).expect("a body").contains("somebody"));
-        assert!(models.summaries().iter().all(|note| note.provider == LOCAL_WEIGHTS_PROVIDER));
-        let notes: Vec<(String, bool)> = models.summaries().into_iter().map(|it| (it.name, it.is_configured)).collect();
-        assert_eq!(notes, [(LOCAL_WEIGHTS_PROVIDER.to_owned(), false), ("own".to_owned(), false)]);
+        assert!(models.summaries().iter().all(|summary| summary.provider == LOCAL_WEIGHTS_PROVIDER));
+        let summaries: Vec<(String, bool)> =
+            models.summaries().into_iter().map(|it| (it.name, it.is_configured)).collect();
+        assert_eq!(summaries, [(LOCAL_WEIGHTS_PROVIDER.to_owned(), false), ("own".to_owned(), false)]);
     }
 
     /// R-CLI-17: in offline mode every network service is rejected, under any name and with or without a key;
@@ -236,10 +238,10 @@ mod tests {
                 (503, ErrorCode::PolicyRefused.to_string().as_str()),
                 "{name}"
             );
-            assert!(!problem.is_retryable() && problem.detail().contains("--offline"), "{name}");
+            assert!(!problem.is_retryable() && problem.detail().contains("offline"), "{name}");
         }
         assert_eq!(models.get("no such name", &[]).err().map(|problem| problem.status()), Some(422));
         assert!(models.get("rules", &[]).is_ok());
-        assert!(models.summaries().iter().all(|note| note.name == "rules" || !note.is_configured));
+        assert!(models.summaries().iter().all(|summary| summary.name == "rules" || !summary.is_configured));
     }
 }

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use axum::serve::ListenerExt;
-use superstep::settings::PortInUse;
+use superstep::settings::PortConflictPolicy;
 use superstep::{Error, ErrorCode, Result};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -25,8 +25,8 @@ pub struct Server {
     run_service: RunService,
     shutdown_tx: watch::Sender<bool>,
     /// Task that serves HTTP; ends when `shutdown_tx` is set to true.
-    listening: JoinSet<()>,
-    others: JoinSet<()>,
+    http_task: JoinSet<()>,
+    background_tasks: JoinSet<()>,
     recovered_runs: usize,
 }
 
@@ -46,24 +46,24 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(9_500);
 /// cannot be read.
 pub async fn serve(apps: Vec<App>, config: ServerConfig) -> Result<Server> {
     let (listener, address) = listen(&config).await?;
-    let guard = SecurityPolicy::new(&config, address.ip().is_loopback());
+    let policy = SecurityPolicy::new(&config, address.ip().is_loopback());
     let runs = RunService::open(apps.iter().flat_map(|app| app.graphs.clone()), config)?;
-    let service = router(apps, runs.clone(), guard)?.into_make_service_with_connect_info::<SocketAddr>();
+    let service = router(apps, runs.clone(), policy)?.into_make_service_with_connect_info::<SocketAddr>();
     let report = runs.recover_all().await.map_err(startup_error)?;
     // Without `TCP_NODELAY` the system would delay small events.
     let listener = listener.tap_io(|connection| drop(connection.set_nodelay(true)));
-    let (close, mut closed) = watch::channel(false);
-    let (mut listening, mut others) = (JoinSet::new(), JoinSet::new());
-    listening.spawn(async move {
-        let closing = async move { drop(closed.wait_for(|is_closed| *is_closed).await) };
-        if let Err(error) = axum::serve(listener, service).with_graceful_shutdown(closing).await {
+    let (shutdown_tx, mut shutdown_rx) = watch::channel(false);
+    let (mut http_task, mut background_tasks) = (JoinSet::new(), JoinSet::new());
+    http_task.spawn(async move {
+        let shutdown = async move { drop(shutdown_rx.wait_for(|is_shutdown| *is_shutdown).await) };
+        if let Err(error) = axum::serve(listener, service).with_graceful_shutdown(shutdown).await {
             tracing::error!("the server stopped: {error}");
         }
     });
-    others.spawn(sweep_loop(runs.clone()));
-    let (later, recovered_runs) = (runs.clone(), report.count);
-    others.spawn(async move { later.recovery_loop(report).await });
-    Ok(Server { address, run_service: runs, shutdown_tx: close, listening, others, recovered_runs })
+    background_tasks.spawn(sweep_loop(runs.clone()));
+    let (recovery_service, recovered_runs) = (runs.clone(), report.count);
+    background_tasks.spawn(async move { recovery_service.recovery_loop(report).await });
+    Ok(Server { address, run_service: runs, shutdown_tx, http_task, background_tasks, recovered_runs })
 }
 
 impl Server {
@@ -95,16 +95,17 @@ impl Server {
     /// superstep, notifies subscribers, and closes connections. The storage is closed when its last handle is dropped.
     pub async fn shutdown(mut self) {
         let started = Instant::now();
-        let drain = self.run_service.config().drain_timeout.min(SHUTDOWN_TIMEOUT - Duration::from_millis(1_500));
-        let drained = started + drain;
-        self.run_service.worker().shut_down(drained, drained + Duration::from_millis(500)).await;
+        let drain_timeout =
+            self.run_service.config().drain_timeout.min(SHUTDOWN_TIMEOUT - Duration::from_millis(1_500));
+        let drain_deadline = started + drain_timeout;
+        self.run_service.worker().shut_down(drain_deadline, drain_deadline + Duration::from_millis(500)).await;
         self.run_service.broadcaster().shut_down();
         self.shutdown_tx.send_replace(true);
         // Subscribers that do not read must not delay the shutdown.
-        let over = (Instant::now() + Duration::from_secs(1)).min(started + SHUTDOWN_TIMEOUT);
-        let _ = timeout_at(over, self.listening.join_next()).await;
-        self.listening.shutdown().await;
-        self.others.shutdown().await;
+        let http_deadline = (Instant::now() + Duration::from_secs(1)).min(started + SHUTDOWN_TIMEOUT);
+        let _ = timeout_at(http_deadline, self.http_task.join_next()).await;
+        self.http_task.shutdown().await;
+        self.background_tasks.shutdown().await;
     }
 }
 
@@ -144,31 +145,32 @@ async fn sweep_loop(runs: RunService) {
 
 async fn listen(config: &ServerConfig) -> Result<(TcpListener, SocketAddr)> {
     let addresses = resolve(&config.host).await?;
-    if let Some(open) = addresses.iter().find(|address| !address.is_loopback() && !config.allow_insecure) {
-        let message = format!("other machines can reach `{open}`, and the server has no authentication");
-        return Err(Error::new(ErrorCode::PolicyRefused, message)
-            .with_help("listen on 127.0.0.1, or use `--insecure` behind a proxy that authenticates users"));
+    if let Some(address) = addresses.iter().find(|address| !address.is_loopback() && !config.allow_insecure) {
+        let message = format!("other machines can reach `{address}`, and the server has no authentication");
+        let help = "listen on 127.0.0.1, or call `ServerConfig::allow_insecure` (`superstep serve --insecure`) \
+                    behind a proxy that authenticates users";
+        return Err(Error::new(ErrorCode::PolicyRefused, message).with_help(help));
     }
-    let last = match config.port_in_use {
-        PortInUse::NextFree if config.port != 0 => config.port.saturating_add(MAX_PORT_ATTEMPTS),
+    let last_port = match config.port_in_use {
+        PortConflictPolicy::NextFree if config.port != 0 => config.port.saturating_add(MAX_PORT_ATTEMPTS),
         _ => config.port,
     };
-    let mut bind_failure = None;
-    for port in config.port..=last {
+    let mut last_error = None;
+    for port in config.port..=last_port {
         for address in &addresses {
             match TcpListener::bind(SocketAddr::new(*address, port)).await {
                 Ok(listener) => {
                     let address = listener.local_addr().map_err(|error| bind_error(config, &error))?;
                     return Ok((listener, address));
                 }
-                Err(error) => bind_failure = Some(error),
+                Err(error) => last_error = Some(error),
             }
         }
-        if bind_failure.as_ref().is_some_and(|error| error.kind() != std::io::ErrorKind::AddrInUse) {
+        if last_error.as_ref().is_some_and(|error| error.kind() != std::io::ErrorKind::AddrInUse) {
             break;
         }
     }
-    Err(bind_error(config, &bind_failure.unwrap_or_else(|| std::io::ErrorKind::AddrNotAvailable.into())))
+    Err(bind_error(config, &last_error.unwrap_or_else(|| std::io::ErrorKind::AddrNotAvailable.into())))
 }
 
 async fn resolve(host: &str) -> Result<Vec<std::net::IpAddr>> {

@@ -45,7 +45,7 @@
 //!
 //! - [`View<S>`](View): the state at the start of the superstep.
 //! - [`RunContext<C>`](RunContext): clients, keys and settings of the run; never saved.
-//! - [`Interrupts`]: pauses the run until it is resumed with a value from a person or another system.
+//! - [`Interrupts`]: ends the run until it is resumed with a value from a person or another system.
 //! - [`SendPayload<T>`](SendPayload): the input of a task that was created with [`SendTo`].
 //! - [`StreamWriter`]: sends custom values to subscribers.
 //! - [`TaskContext`]: thread, attempt, limits, cancellation, results that are recorded once.

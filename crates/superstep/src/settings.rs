@@ -30,7 +30,7 @@ pub use sections::{
     CheckpointerSettings, GraphFileFormat, GraphSource, LimitSettings, McpServerSettings, ModelSettings,
     StorageSettings,
 };
-pub use server::{PortInUse, RecoveryMode, ServerSettings};
+pub use server::{PortConflictPolicy, RecoveryMode, ServerSettings};
 pub use source::{ExplainedSetting, SettingOrigin, SettingsSources};
 
 use layers::Layers;
@@ -90,11 +90,11 @@ impl Settings {
         layers.resolve(sources);
         let (graphs, models, mcp_servers) = (layers.graphs(), layers.models(), layers.mcp_servers());
         let (storage, server, limits) = (layers.storage(), layers.server(), layers.limits());
-        if !layers.problems.is_empty() {
+        if !layers.diagnostics.is_empty() {
             return Err(Error::with_diagnostics(
                 ErrorCode::ConfigInvalid,
                 "the configuration is invalid",
-                layers.problems,
+                layers.diagnostics,
             )
             .with_help("flags override environment variables, environment variables override the file"));
         }

@@ -269,8 +269,10 @@ fn tasks(loaded: &CheckpointTuple, is_live: bool) -> Vec<TaskSnapshot> {
         match &pending.entry {
             TaskEntry::Done(_) => (task.is_finished, task.error) = (true, None),
             TaskEntry::Failed(error) | TaskEntry::Rejected(error) => task.error = Some(error.clone()),
-            TaskEntry::Interrupt(question) => task.interrupts.push(question.clone()),
-            TaskEntry::Resume(answer) if is_live => task.interrupts.retain(|question| question.id != answer.id),
+            TaskEntry::Interrupt(interrupt) => task.interrupts.push(interrupt.clone()),
+            TaskEntry::Resume(resume_value) if is_live => {
+                task.interrupts.retain(|interrupt| interrupt.id != resume_value.id)
+            }
             _ => {}
         }
     }

@@ -3,10 +3,10 @@
 use std::process::Command;
 
 /// Returns the output of a program.
-fn printed(program: &str) -> String {
-    let ran = Command::new(program).output().expect("the program starts");
-    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
-    String::from_utf8(ran.stdout).expect("it prints text")
+fn run_program(program: &str) -> String {
+    let output = Command::new(program).output().expect("the program starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("it prints text")
 }
 
 /// Declares a test for each program.
@@ -17,9 +17,9 @@ macro_rules! programs {
             /// R-NFR-15: the program runs without network or API key and prints the recorded output.
             #[test]
             fn $test() {
-                let told = printed(env!(concat!("CARGO_BIN_EXE_", $program)));
+                let output = run_program(env!(concat!("CARGO_BIN_EXE_", $program)));
                 insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
-                    insta::assert_snapshot!($program, told);
+                    insta::assert_snapshot!($program, output);
                 });
             }
         )*

@@ -22,11 +22,11 @@ class Collector(BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers["content-length"]))
         try:
-            self.answer(200, *self.take(body))
+            self.respond(200, *self.handle(body))
         except Exception as error:
-            self.answer(400, "text/plain", repr(error).encode())
+            self.respond(400, "text/plain", repr(error).encode())
 
-    def take(self, body):
+    def handle(self, body):
         if self.path == "/metrics":
             families = text_string_to_metric_families(body.decode())
             rows = [[family.name, family.type, len(family.samples)] for family in families]
@@ -42,11 +42,11 @@ class Collector(BaseHTTPRequestHandler):
         with LOCK:
             received = list(RECEIVED)
         if self.path == "/bytes":
-            return self.answer(200, "application/octet-stream", b"".join(body for _, body, _ in received))
+            return self.respond(200, "application/octet-stream", b"".join(body for _, body, _ in received))
         rows = [{"headers": headers, "spans": spans} for headers, _, spans in received]
-        self.answer(200, "application/json", json.dumps(rows).encode())
+        self.respond(200, "application/json", json.dumps(rows).encode())
 
-    def answer(self, status, kind, body):
+    def respond(self, status, kind, body):
         self.send_response(status)
         self.send_header("content-type", kind)
         self.send_header("content-length", str(len(body)))

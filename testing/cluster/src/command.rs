@@ -3,8 +3,9 @@
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 /// Returns a command for a program of PostgreSQL that does not run as root, which the server rejects.
 ///
@@ -40,23 +41,50 @@ pub fn client(url: &str) -> Result<Command, String> {
     Ok(psql)
 }
 
-/// Runs a program to its end and returns its output.
+/// Time limit of a program. It only ends programs that hang; the longest ones install Python packages.
+const LIMIT: Duration = Duration::from_secs(15 * 60);
+/// Interval between two checks of a program.
+const POLL: Duration = Duration::from_millis(2);
+
+/// Runs a program to its end and returns its output. A program that does not end within 15 minutes is killed.
 ///
 /// # Errors
-/// Returns an error if the program does not start or exits with an error.
+/// Returns an error if the program does not start, exits with an error, or is killed.
 pub fn run(command: &mut Command) -> Result<String, String> {
+    run_within(LIMIT, command)
+}
+
+fn run_within(limit: Duration, command: &mut Command) -> Result<String, String> {
     // A started server would keep a pipe open, so the output goes to a file.
     let output_error = |error: std::io::Error| format!("failed to create the output file of {command:?}: {error}");
     let mut output = unnamed_file().map_err(output_error)?;
     let (out, err) = (output.try_clone().map_err(output_error)?, output.try_clone().map_err(output_error)?);
-    let status = command.stdin(Stdio::null()).stdout(out).stderr(err).status();
+    let child = command.stdin(Stdio::null()).stdout(out).stderr(err).spawn();
+    let status = child.and_then(|mut child| wait(&mut child, limit));
     let mut text = Vec::new();
     let read = output.seek(SeekFrom::Start(0)).and_then(|_| output.read_to_end(&mut text));
     let text = String::from_utf8_lossy(&text);
     match (status, read) {
-        (Ok(status), Ok(_)) if status.success() => Ok(text.trim().to_owned()),
-        (Ok(status), _) => Err(format!("{command:?} ended with {status}: {text}")),
+        (Ok(Some(status)), Ok(_)) if status.success() => Ok(text.trim().to_owned()),
+        (Ok(Some(status)), _) => Err(format!("{command:?} ended with {status}: {text}")),
+        (Ok(None), _) => Err(format!("{command:?} did not end within {limit:?} and was killed: {text}")),
         (Err(error), _) => Err(format!("failed to start {command:?}: {error}")),
+    }
+}
+
+/// Waits for a program; kills it at the limit and returns `None`.
+fn wait(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
+    let started_at = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if started_at.elapsed() >= limit {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        std::thread::sleep(POLL);
     }
 }
 
@@ -122,6 +150,12 @@ mod tests {
         assert_eq!(run(Command::new("echo").arg("so")).unwrap(), "so");
         let problem = run(Command::new("sh").args(["-c", "echo why >&2; exit 3"])).unwrap_err();
         assert!(problem.contains("why") && problem.contains('3'), "{problem}");
+    }
+
+    #[test]
+    fn a_program_that_does_not_end_is_killed() {
+        let problem = run_within(Duration::ZERO, Command::new("sleep").arg("600")).unwrap_err();
+        assert!(problem.contains("did not end within 0ns and was killed"), "{problem}");
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! Google's Firestore emulator for tests. It is part of the Google Cloud SDK and of no package registry, so it may be
-//! missing: tests must then print a warning instead of being skipped silently.
+//! missing: its tests then fail, so `cargo xtask test` leaves them out and counts them as skipped.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -11,10 +11,10 @@ use crate::{free_port, run};
 
 /// Environment variable with the path of the emulator, if it is not where the SDK installs it.
 pub const JAR: &str = "SUPERSTEP_FIRESTORE_EMULATOR_JAR";
-const USUAL_JAR: &str = "/usr/lib/google-cloud-sdk/platform/cloud-firestore-emulator/cloud-firestore-emulator.jar";
+const DEFAULT_JAR: &str = "/usr/lib/google-cloud-sdk/platform/cloud-firestore-emulator/cloud-firestore-emulator.jar";
 const PROGRAM: &str = "com.google.cloud.datastore.emulator.firestore.CloudFirestore";
 /// Timeout of the start on a busy machine.
-const START: Duration = Duration::from_secs(180);
+const START_TIMEOUT: Duration = Duration::from_secs(180);
 
 /// A running emulator. Stops when its owner exits or by [`FirestoreEmulator::remove`].
 #[derive(Debug)]
@@ -35,7 +35,7 @@ pub fn missing() -> Option<String> {
 }
 
 fn jar() -> PathBuf {
-    std::env::var_os(JAR).map_or_else(|| USUAL_JAR.into(), PathBuf::from)
+    std::env::var_os(JAR).map_or_else(|| DEFAULT_JAR.into(), PathBuf::from)
 }
 
 impl FirestoreEmulator {
@@ -58,11 +58,11 @@ impl FirestoreEmulator {
         run(Command::new("setsid").args(["-f", "sh", "-c", &script]))?;
         crate::stop_when_owner_exits(&emulator.folder, owner, &end(&emulator.folder))?;
         let started = Instant::now();
-        while !emulator.answers() {
-            if started.elapsed() > START {
+        while !emulator.is_ready() {
+            if started.elapsed() > START_TIMEOUT {
                 let log = std::fs::read_to_string(emulator.folder.join("log")).unwrap_or_default();
                 emulator.remove();
-                return Err(format!("the emulator of Firestore did not start within {START:?}: {log}"));
+                return Err(format!("the emulator of Firestore did not start within {START_TIMEOUT:?}: {log}"));
             }
             std::thread::sleep(Duration::from_millis(100));
         }
@@ -93,7 +93,7 @@ impl FirestoreEmulator {
         drop(run(Command::new("sh").args(["-c", &end(&self.folder)])));
     }
 
-    fn answers(&self) -> bool {
+    fn is_ready(&self) -> bool {
         let request = || {
             let mut stream = TcpStream::connect(self.address()).ok()?;
             stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;

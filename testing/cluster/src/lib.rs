@@ -76,8 +76,8 @@ impl PostgresServer {
             installation => installation.map(|(home, programs)| home.join(programs)),
         };
         let cluster = Self { server_dir: folder, port: free_port()?, programs };
-        let plain = ["-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "-N"];
-        run(cluster.program("initdb")?.arg("-D").arg(cluster.data()).args(plain))?;
+        let initdb_args = ["-A", "trust", "-U", "postgres", "-E", "UTF8", "--locale=C", "-N"];
+        run(cluster.program("initdb")?.arg("-D").arg(cluster.data()).args(initdb_args))?;
         cluster.stop_when_owner_exits(owner)?;
         cluster.restart()?;
         Ok(cluster)
@@ -187,10 +187,10 @@ impl PostgresServer {
     /// Starts a process that stops and removes the server when the owner exits.
     fn stop_when_owner_exits(&self, owner: u32) -> Result<(), String> {
         let stop = self.program("pg_ctl")?;
-        let words = std::iter::once(stop.get_program()).chain(stop.get_args());
-        let words: Vec<String> = words.map(|word| format!("'{}'", word.display())).collect();
+        let args = std::iter::once(stop.get_program()).chain(stop.get_args());
+        let args: Vec<String> = args.map(|arg| format!("'{}'", arg.display())).collect();
         let folder = self.server_dir.display();
-        let stop = format!("{} -D '{folder}/data' -m immediate stop", words.join(" "));
+        let stop = format!("{} -D '{folder}/data' -m immediate stop", args.join(" "));
         // A pooler for the server has stored its process id there.
         let script = format!(
             "cd /; while kill -0 {owner} && [ -d '{folder}' ]; do sleep 1; done; \

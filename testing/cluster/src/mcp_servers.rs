@@ -8,10 +8,10 @@ use std::process::Command;
 use crate::run;
 
 /// Packages from npm, in the versions for which the tests were written.
-const FROM_NPM: [&str; 2] =
+const NPM_PACKAGES: [&str; 2] =
     ["@modelcontextprotocol/server-everything@2026.8.31", "@modelcontextprotocol/server-filesystem@2026.8.31"];
 /// Package from PyPI.
-const FROM_PYPI: &str = "mcp-server-time==2026.10.19";
+const PYPI_PACKAGE: &str = "mcp-server-time==2026.10.19";
 
 /// The installed servers.
 #[derive(Debug)]
@@ -31,16 +31,16 @@ impl McpServers {
         lock.lock().map_err(io_error)?;
         let servers = Self { folder };
         if !(servers.everything().is_file() && servers.filesystem().is_file()) {
-            let quietly = ["install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"];
-            run(Command::new("npm").args(quietly).arg(servers.folder.join("node")).args(FROM_NPM))
+            let install_args = ["install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"];
+            run(Command::new("npm").args(install_args).arg(servers.folder.join("node")).args(NPM_PACKAGES))
                 .map_err(|problem| missing("npm", &problem))?;
         }
         if !servers.time().is_file() {
-            let home = servers.folder.join("python");
-            run(Command::new("python3").args(["-m", "venv"]).arg(&home))
+            let venv = servers.folder.join("python");
+            run(Command::new("python3").args(["-m", "venv"]).arg(&venv))
                 .map_err(|problem| missing("python3", &problem))?;
-            let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", FROM_PYPI];
-            run(Command::new(home.join("bin/python")).args(install))?;
+            let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", PYPI_PACKAGE];
+            run(Command::new(venv.join("bin/python")).args(install))?;
         }
         Ok(servers)
     }

@@ -27,7 +27,7 @@ impl RedisServer {
         drop(std::fs::remove_dir_all(&folder));
         std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         let redis = Self { folder };
-        redis.watch(owner)?;
+        redis.stop_when_owner_exits(owner)?;
         redis.restart(&[("appendonly", "yes"), ("appendfsync", "always")])?;
         Ok(redis)
     }
@@ -65,8 +65,8 @@ impl RedisServer {
     ///
     /// # Errors
     /// Returns an error if the server does not respond.
-    pub fn command(&self, words: &[&str]) -> Result<String, String> {
-        run(Command::new(program("redis-cli")?).arg("-s").arg(self.folder.join("socket")).args(words))
+    pub fn command(&self, args: &[&str]) -> Result<String, String> {
+        run(Command::new(program("redis-cli")?).arg("-s").arg(self.folder.join("socket")).args(args))
     }
 
     /// Kills the server without a shutdown.
@@ -100,7 +100,7 @@ impl RedisServer {
     }
 
     /// Starts a process that stops and removes the server when the owner exits.
-    fn watch(&self, owner: u32) -> Result<(), String> {
+    fn stop_when_owner_exits(&self, owner: u32) -> Result<(), String> {
         let folder = self.folder.display();
         let script = format!(
             "cd /; while kill -0 {owner} && [ -d '{folder}' ]; do sleep 1; done; \

@@ -29,44 +29,45 @@ def field(text, name):
     return text.partition(f"{name}=")[2].partition(",")[0].strip()
 
 
-def refusal(environ, body):
+def signature_error(environ, body):
     """Returns the S3 error code of a request with an invalid signature, and None for a valid one."""
-    head = {name[5:].replace("_", "-").lower(): value for name, value in environ.items() if name.startswith("HTTP_")}
-    who = head.get("authorization", "")
-    if not who.startswith("AWS4-HMAC-SHA256 "):
+    headers = {name[5:].replace("_", "-").lower(): value for name, value in environ.items() if name.startswith("HTTP_")}
+    authorization = headers.get("authorization", "")
+    if not authorization.startswith("AWS4-HMAC-SHA256 "):
         return "AccessDenied"
-    if hashlib.sha256(body).hexdigest() != head.get("x-amz-content-sha256"):
+    if hashlib.sha256(body).hexdigest() != headers.get("x-amz-content-sha256"):
         return "XAmzContentSHA256Mismatch"
-    key_id, _, region, service, _ = field(who, "Credential").split("/")
+    key_id, _, region, service, _ = field(authorization, "Credential").split("/")
     if key_id != KEY_ID:
         return "InvalidAccessKeyId"
-    signed = field(who, "SignedHeaders").split(";")
-    url = f"http://{head['host']}{environ['RAW_URI']}"
-    request = AWSRequest(environ["REQUEST_METHOD"], url, {name: head[name] for name in signed}, body)
-    request.context["timestamp"] = head["x-amz-date"]
-    gate = S3SigV4Auth(Credentials(KEY_ID, SECRET), service, region)
-    to_sign = gate.string_to_sign(request, gate.canonical_request(request))
-    return None if gate.signature(to_sign, request) == field(who, "Signature") else "SignatureDoesNotMatch"
+    signed = field(authorization, "SignedHeaders").split(";")
+    url = f"http://{headers['host']}{environ['RAW_URI']}"
+    request = AWSRequest(environ["REQUEST_METHOD"], url, {name: headers[name] for name in signed}, body)
+    request.context["timestamp"] = headers["x-amz-date"]
+    signer = S3SigV4Auth(Credentials(KEY_ID, SECRET), service, region)
+    to_sign = signer.string_to_sign(request, signer.canonical_request(request))
+    return None if signer.signature(to_sign, request) == field(authorization, "Signature") else "SignatureDoesNotMatch"
 
 
 def app(environ, start):
     body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
     environ["wsgi.input"] = io.BytesIO(body)
-    word = refusal(environ, body) if environ["PATH_INFO"] != "/ready" else "Ready"
-    if word:
-        said = f"<Error><Code>{word}</Code><Message>invalid signature</Message></Error>".encode()
-        start("403 Forbidden", [("Content-Type", "application/xml"), ("Content-Length", str(len(said)))])
-        return [said]
-    told = []
+    code = signature_error(environ, body) if environ["PATH_INFO"] != "/ready" else "Ready"
+    if code:
+        response = f"<Error><Code>{code}</Code><Message>invalid signature</Message></Error>".encode()
+        start("403 Forbidden", [("Content-Type", "application/xml"), ("Content-Length", str(len(response)))])
+        return [response]
+    status_and_headers = []
     with LOCK:
-        make(environ["PATH_INFO"].split("/")[1])
-        said = b"".join(MOTO(environ, lambda *words: told.extend(words[:2])))
-    head = [(name, value) for name, value in told[1] if name.lower() != "content-length"]
-    start(told[0], [*head, ("Content-Length", str(len(said)))])
-    return [said]
+        ensure_bucket(environ["PATH_INFO"].split("/")[1])
+        response = b"".join(MOTO(environ, lambda *args: status_and_headers.extend(args[:2])))
+    status, headers = status_and_headers
+    headers = [(name, value) for name, value in headers if name.lower() != "content-length"]
+    start(status, [*headers, ("Content-Length", str(len(response)))])
+    return [response]
 
 
-def make(bucket):
+def ensure_bucket(bucket):
     """Creates a bucket on its first request. Tests use separate buckets, because lists of large buckets are slow."""
     if bucket.startswith(BUCKET) and bucket not in BACKEND.buckets:
         BACKEND.create_bucket(bucket, "us-east-1")

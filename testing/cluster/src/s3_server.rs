@@ -23,7 +23,7 @@ pub const BUCKET: &str = "blobs";
 const PACKAGES: [&str; 3] = ["moto[s3]==5.2.5", "flask==3.1.3", "flask-cors==6.0.5"];
 const PROGRAM: &str = include_str!("s3.py");
 /// Timeout of the start on a busy machine.
-const START: Duration = Duration::from_secs(120);
+const START_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// A running S3 server. Stops when its owner exits or by [`S3Server::remove`].
 #[derive(Debug)]
@@ -59,11 +59,11 @@ impl S3Server {
         run(Command::new("setsid").args(["-f", "sh", "-c", &script]))?;
         crate::stop_when_owner_exits(&server.folder, owner, &end(&server.folder))?;
         let started = Instant::now();
-        while !server.answers() {
-            if started.elapsed() > START {
+        while !server.is_ready() {
+            if started.elapsed() > START_TIMEOUT {
                 let log = std::fs::read_to_string(server.folder.join("log")).unwrap_or_default();
                 server.remove();
-                return Err(format!("the S3 server did not start within {START:?}: {log}"));
+                return Err(format!("the S3 server did not start within {START_TIMEOUT:?}: {log}"));
             }
             std::thread::sleep(Duration::from_millis(50));
         }
@@ -94,7 +94,7 @@ impl S3Server {
         drop(run(Command::new("sh").args(["-c", &end(&self.folder)])));
     }
 
-    fn answers(&self) -> bool {
+    fn is_ready(&self) -> bool {
         let request = || {
             let mut stream = TcpStream::connect(("127.0.0.1", self.port)).ok()?;
             stream.set_read_timeout(Some(Duration::from_secs(5))).ok()?;

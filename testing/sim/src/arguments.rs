@@ -36,7 +36,7 @@ impl Arguments {
     ///
     /// # Errors
     /// Returns an error text if an argument is invalid.
-    pub(crate) fn read(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
+    pub(crate) fn read(mut args: impl Iterator<Item = String>) -> Result<Self, String> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let mut read = Self {
             schedules: 200_000,
@@ -47,17 +47,17 @@ impl Arguments {
             trace: false,
             json: false,
         };
-        while let Some(word) = words.next() {
-            let mut value = || words.next().ok_or_else(|| format!("`{word}` needs a value"));
-            match word.as_str() {
-                "--schedules" => read.schedules = number(&word, &value()?)?,
-                "--seed" => read.seed = number(&word, &value()?)?,
-                "--threads" => read.threads = number(&word, &value()?)?,
-                "--schedule" => read.schedule = Some(number(&word, &value()?)?),
+        while let Some(arg) = args.next() {
+            let mut value = || args.next().ok_or_else(|| format!("`{arg}` needs a value"));
+            match arg.as_str() {
+                "--schedules" => read.schedules = number(&arg, &value()?)?,
+                "--seed" => read.seed = number(&arg, &value()?)?,
+                "--threads" => read.threads = number(&arg, &value()?)?,
+                "--schedule" => read.schedule = Some(number(&arg, &value()?)?),
                 "--seeded-bug" => read.seeded_bugs = SeededBugSelection::read(&value()?)?,
                 "--trace" => read.trace = true,
                 "--json" => read.json = true,
-                _ => return Err(format!("unknown argument `{word}`\n{USAGE}")),
+                _ => return Err(format!("unknown argument `{arg}`\n{USAGE}")),
             }
         }
         Ok(read)

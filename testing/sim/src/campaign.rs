@@ -23,7 +23,7 @@ pub(crate) enum Seeds<'a> {
 /// Result of many seeds.
 #[derive(Default)]
 pub(crate) struct CampaignResult {
-    pub(crate) tally: Counters,
+    pub(crate) counters: Counters,
     pub(crate) seeds: u64,
     pub(crate) violation: Option<FoundViolation>,
     pub(crate) time: Duration,
@@ -78,12 +78,12 @@ impl Campaign<'_> {
     }
 
     fn work(&self) -> Result<(), String> {
-        let stage = DeterministicRuntime::new().map_err(|error| format!("the runtime does not start: {error}"))?;
-        let bench = Arc::new(SeedWorker::new().map_err(|error| error.to_string())?);
+        let runtime = DeterministicRuntime::new().map_err(|error| format!("the runtime does not start: {error}"))?;
+        let worker = Arc::new(SeedWorker::new().map_err(|error| error.to_string())?);
         while !self.is_over.load(Ordering::Relaxed) {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(seed) = self.seed(index) else { break };
-            let end = stage.perform(perform_seed(bench.clone(), seed, None));
+            let end = runtime.perform(perform_seed(worker.clone(), seed, None));
             self.collect(index, end);
         }
         Ok(())
@@ -98,10 +98,10 @@ impl Campaign<'_> {
             && let Some(end) = waiting.remove(&total.seeds)
         {
             total.seeds += 1;
-            total.tally.merge(&end.tally);
+            total.counters.merge(&end.counters);
             total.violation = end.violation;
             let has_enough = match self.seeds {
-                Seeds::From(_, count) => total.tally.of(Fact::Schedules) >= *count,
+                Seeds::From(_, count) => total.counters.of(Fact::Schedules) >= *count,
                 Seeds::List(_) => false,
             };
             self.is_over.store(has_enough || total.violation.is_some(), Ordering::Relaxed);
@@ -117,7 +117,7 @@ impl Campaign<'_> {
             if seconds > last_report {
                 last_report = seconds;
                 let collected = self.collected();
-                let schedules = collected.total.tally.of(Fact::Schedules);
+                let schedules = collected.total.counters.of(Fact::Schedules);
                 let violations = u8::from(collected.total.violation.is_some());
                 drop(collected);
                 let speed = schedules as f64 / started_at.elapsed().as_secs_f64();

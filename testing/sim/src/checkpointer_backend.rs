@@ -56,7 +56,7 @@ impl SimulatedDisk {
         at: CheckpointSelector,
     ) -> Result<Option<CheckpointTuple>> {
         let loaded = immediate(self.memory().load(&self.thread, namespace, at))?;
-        if self.is_cold { loaded.map(thawed).transpose() } else { Ok(loaded) }
+        if self.is_cold { loaded.map(with_plain_values).transpose() } else { Ok(loaded) }
     }
 
     pub(crate) fn history(
@@ -65,7 +65,7 @@ impl SimulatedDisk {
         query: &HistoryQuery,
     ) -> Result<Vec<CheckpointTuple>> {
         let history = immediate(self.memory().history(&self.thread, namespace, query))?;
-        if self.is_cold { history.into_iter().map(thawed).collect() } else { Ok(history) }
+        if self.is_cold { history.into_iter().map(with_plain_values).collect() } else { Ok(history) }
     }
 
     pub(crate) fn status(&self) -> Result<Option<ThreadStatus>> {
@@ -138,7 +138,7 @@ impl SimulatedDisk {
     }
 
     /// Reads the states of the root graph, oldest first.
-    pub(crate) fn line(&self) -> Result<Vec<(Arc<Checkpoint>, Arc<SimState>)>> {
+    pub(crate) fn root_history(&self) -> Result<Vec<(Arc<Checkpoint>, Arc<SimState>)>> {
         let query = HistoryQuery::default();
         let history = immediate(self.memory().history(&self.thread, &CheckpointNamespace::root(), &query))?;
         history.iter().rev().map(|loaded| Ok((loaded.checkpoint.clone(), self.work(loaded)?))).collect()
@@ -159,14 +159,14 @@ fn immediate<T>(future: impl Future<Output = T>) -> T {
 }
 
 /// Converts a loaded checkpoint to plain data and back.
-fn thawed(loaded: CheckpointTuple) -> Result<CheckpointTuple> {
+fn with_plain_values(loaded: CheckpointTuple) -> Result<CheckpointTuple> {
     let CheckpointTuple { checkpoint, mut fields, pending } = loaded;
     for (_, log) in &mut fields {
         for (_, part) in log {
             *part = plain(part)?;
         }
     }
-    let tasks = checkpoint.next_tasks.iter().map(plain_due).collect::<Result<Vec<StoredTask>>>()?;
+    let tasks = checkpoint.next_tasks.iter().map(plain_task).collect::<Result<Vec<StoredTask>>>()?;
     let checkpoint = Arc::new(Checkpoint { next_tasks: tasks, ..(*checkpoint).clone() });
     let pending = pending.iter().map(round_trip::<PendingEntry>).collect::<Result<_>>()?;
     Ok(CheckpointTuple { checkpoint, fields, pending })
@@ -176,7 +176,7 @@ fn plain(datum: &AnyValue) -> Result<AnyValue> {
     Ok(AnyValue::json(datum.to_json().map_err(|fault| superstep::Error::internal(fault.to_string()))?))
 }
 
-fn plain_due(task: &StoredTask) -> Result<StoredTask> {
+fn plain_task(task: &StoredTask) -> Result<StoredTask> {
     let Some(send) = &task.send else { return Ok(task.clone()) };
     let send = Some(StoredSend { payload: plain(&send.payload)?, ..send.clone() });
     Ok(StoredTask { send, ..task.clone() })

@@ -25,12 +25,12 @@ pub(crate) type ProcessGraphs = [SimGraph; 3];
 #[derive(Clone)]
 pub(crate) struct Client {
     pub(crate) case: Arc<ScenarioInstance>,
-    pub(crate) flows: Arc<ProcessGraphs>,
+    pub(crate) graphs: Arc<ProcessGraphs>,
 }
 
 /// The thread as the client reads it.
 struct ObservedThread {
-    stands: ThreadPhase,
+    phase: ThreadPhase,
     inputs: Vec<u64>,
     notes: Vec<u64>,
 }
@@ -47,8 +47,8 @@ enum ThreadPhase {
 enum ClientAction {
     Send(u64),
     SendBoth(u64, u64),
-    Note(u64),
-    Answer(Vec<Interrupt>),
+    Update(u64),
+    Resume(Vec<Interrupt>),
     Continue,
 }
 
@@ -58,41 +58,41 @@ impl Client {
     /// # Errors
     /// Returns the first error; the caller starts again.
     pub(crate) async fn run(self, process: Process) -> Result<()> {
-        let mut sight = self.observe(&process).await?;
-        self.resume_twice(&process, &sight).await?;
-        while let Some(action) = self.next(&sight) {
+        let mut observed = self.observe(&process).await?;
+        self.resume_twice(&process, &observed).await?;
+        while let Some(action) = self.next(&observed) {
             if process.is_zombie() {
-                return self.resume_after_lease_loss(&process, &sight).await;
+                return self.resume_after_lease_loss(&process, &observed).await;
             }
-            sight = match action {
+            observed = match action {
                 ClientAction::Send(number) => self.send(&process, number).await?,
                 ClientAction::SendBoth(one, other) => self.send_both(&process, one, other).await?,
-                ClientAction::Note(number) => self.note(&process, number).await?,
-                ClientAction::Answer(questions) => self.answer(&process, &questions).await?,
-                ClientAction::Continue => self.perform(&process, self.flow(&process).continue_thread(THREAD)).await?,
+                ClientAction::Update(number) => self.update_value(&process, number).await?,
+                ClientAction::Resume(interrupts) => self.resume_interrupts(&process, &interrupts).await?,
+                ClientAction::Continue => self.perform(&process, self.graph(&process).continue_thread(THREAD)).await?,
             };
         }
         Ok(())
     }
 
-    fn flow(&self, process: &Process) -> &SimGraph {
-        &self.flows[process.number % self.flows.len()]
+    fn graph(&self, process: &Process) -> &SimGraph {
+        &self.graphs[process.number % self.graphs.len()]
     }
 
     /// Returns the next remaining action.
-    fn next(&self, sight: &ObservedThread) -> Option<ClientAction> {
-        match &sight.stands {
+    fn next(&self, observed: &ObservedThread) -> Option<ClientAction> {
+        match &observed.phase {
             ThreadPhase::HasNextTasks => return Some(ClientAction::Continue),
-            ThreadPhase::Interrupted(questions) => {
-                let note = self.case.note_at(questions.len()).filter(|note| !sight.notes.contains(note));
-                return Some(note.map_or_else(|| ClientAction::Answer(questions.clone()), ClientAction::Note));
+            ThreadPhase::Interrupted(interrupts) => {
+                let number = self.case.update_at(interrupts.len()).filter(|number| !observed.notes.contains(number));
+                return Some(number.map_or_else(|| ClientAction::Resume(interrupts.clone()), ClientAction::Update));
             }
             ThreadPhase::New | ThreadPhase::Idle => {}
         }
-        let is_missing = |number: &u64| !sight.inputs.contains(number);
+        let is_missing = |number: &u64| !observed.inputs.contains(number);
         self.case.items.iter().find_map(|item| match item {
             ClientStep::Input(number) => is_missing(number).then_some(ClientAction::Send(*number)),
-            ClientStep::Note(number) => (!sight.notes.contains(number)).then_some(ClientAction::Note(*number)),
+            ClientStep::Update(number) => (!observed.notes.contains(number)).then_some(ClientAction::Update(*number)),
             ClientStep::Pair(one, other) => match (is_missing(one), is_missing(other)) {
                 (true, true) => Some(ClientAction::SendBoth(*one, *other)),
                 (true, false) => Some(ClientAction::Send(*one)),
@@ -103,20 +103,20 @@ impl Client {
     }
 
     async fn observe(&self, process: &Process) -> Result<ObservedThread> {
-        let threads = self.flow(process).threads().checkpointer(FaultyCheckpointer(process.clone()));
-        let sight = match threads.get_state(THREAD).await {
+        let threads = self.graph(process).threads().checkpointer(FaultyCheckpointer(process.clone()));
+        let observed = match threads.get_state(THREAD).await {
             Ok(snapshot) => ObservedThread::of(&snapshot),
             Err(error) if error.code() == ErrorCode::NotFound => {
-                ObservedThread { stands: ThreadPhase::New, inputs: Vec::new(), notes: Vec::new() }
+                ObservedThread { phase: ThreadPhase::New, inputs: Vec::new(), notes: Vec::new() }
             }
             Err(error) => return Err(error),
         };
-        process.check_observed_inputs(&sight.inputs);
-        Ok(sight)
+        process.check_observed_inputs(&observed.inputs);
+        Ok(observed)
     }
 
     async fn send(&self, process: &Process, number: u64) -> Result<ObservedThread> {
-        self.perform(process, self.flow(process).invoke(self.case.input(number))).await
+        self.perform(process, self.graph(process).invoke(self.case.input(number))).await
     }
 
     /// Sends two inputs concurrently; returns the first error.
@@ -127,8 +127,8 @@ impl Client {
         self.observe(process).await
     }
 
-    async fn note(&self, process: &Process, number: u64) -> Result<ObservedThread> {
-        let threads = self.flow(process).threads().checkpointer(FaultyCheckpointer(process.clone()));
+    async fn update_value(&self, process: &Process, number: u64) -> Result<ObservedThread> {
+        let threads = self.graph(process).threads().checkpointer(FaultyCheckpointer(process.clone()));
         let update =
             threads.update_state(THREAD, SimState::update().notes(number)).environment(Arc::new(process.clone()));
         let checkpoint = update.await?;
@@ -136,67 +136,68 @@ impl Client {
         self.observe(process).await
     }
 
-    async fn answer(&self, process: &Process, questions: &[Interrupt]) -> Result<ObservedThread> {
+    async fn resume_interrupts(&self, process: &Process, interrupts: &[Interrupt]) -> Result<ObservedThread> {
         let is_one = self.case.resumes_one_by_one() || process.one_in(2);
-        let first = if is_one { process.below(questions.len()) } else { 0 };
-        let chosen = if is_one { &questions[first..=first] } else { questions };
-        let ids: Vec<InterruptId> = chosen.iter().map(|question| question.id).collect();
-        process.sends_answers(&ids);
-        let flow = self.flow(process);
+        let first = if is_one { process.below(interrupts.len()) } else { 0 };
+        let selected = if is_one { &interrupts[first..=first] } else { interrupts };
+        let ids: Vec<InterruptId> = selected.iter().map(|interrupt| interrupt.id).collect();
+        process.record_resumed(&ids);
+        let graph = self.graph(process);
         // A resume value without an id goes to the interrupt that is open when it arrives, so it is only used without
         // a concurrent process.
-        let is_brief = process.one_in(2) && !process.has_rival();
-        let run = match questions {
-            [question] if is_brief => flow.resume(THREAD, value(question)),
-            _ => flow.resume_with(
+        let without_id = process.one_in(2) && !process.has_rival();
+        let run = match interrupts {
+            [interrupt] if without_id => graph.resume(THREAD, value(interrupt)),
+            _ => graph.resume_with(
                 THREAD,
-                chosen.iter().map(|interrupt| (interrupt.id, json!(value(interrupt)))).collect::<ResumeValues>(),
+                selected.iter().map(|interrupt| (interrupt.id, json!(value(interrupt)))).collect::<ResumeValues>(),
             ),
         };
-        let sight = self.perform(process, run).await?;
+        let observed = self.perform(process, run).await?;
         if process.one_in(6) {
-            self.answer_again(process, ids[0]).await?;
+            self.resume_again(process, ids[0]).await?;
         }
-        Ok(sight)
+        Ok(observed)
     }
 
     /// Resumes an interrupt a second time with another value, which must be rejected.
-    async fn answer_again(&self, process: &Process, id: InterruptId) -> Result<()> {
-        let answers = ResumeValues::from([(id, json!(1_000))]);
-        let run = self.prepared(process, self.flow(process).resume_with(THREAD, answers));
+    async fn resume_again(&self, process: &Process, id: InterruptId) -> Result<()> {
+        let resume_values = ResumeValues::from([(id, json!(1_000))]);
+        let run = self.prepared(process, self.graph(process).resume_with(THREAD, resume_values));
         match run.await {
             Ok(_) => process
                 .report(Rule::AnsweredOnce.broken(format!("a second resume value of interrupt {id} was accepted"))),
-            Err(error) if error.code() == ErrorCode::InvalidResume => process.counts(Fact::SecondAnswersRefused),
+            Err(error) if error.code() == ErrorCode::InvalidResume => process.count(Fact::SecondResumesRejected),
             Err(error) => return Err(error),
         }
         Ok(())
     }
 
     /// Resumes an interrupt again: a client that restarts may not know whether its resume value was accepted.
-    async fn resume_twice(&self, process: &Process, sight: &ObservedThread) -> Result<()> {
-        let open: &[Interrupt] = if let ThreadPhase::Interrupted(questions) = &sight.stands { questions } else { &[] };
-        let closed = process.answered_before(open);
+    async fn resume_twice(&self, process: &Process, observed: &ObservedThread) -> Result<()> {
+        let open: &[Interrupt] =
+            if let ThreadPhase::Interrupted(interrupts) = &observed.phase { interrupts } else { &[] };
+        let closed = process.resumed_before(open);
         match closed {
-            Some(id) if process.one_in(4) => self.answer_again(process, id).await,
+            Some(id) if process.one_in(4) => self.resume_again(process, id).await,
             _ => Ok(()),
         }
     }
 
     /// Resumes interrupts after losing the thread: only one of the two resume values may count.
-    async fn resume_after_lease_loss(&self, process: &Process, sight: &ObservedThread) -> Result<()> {
-        if let ThreadPhase::Interrupted(questions) = &sight.stands
+    async fn resume_after_lease_loss(&self, process: &Process, observed: &ObservedThread) -> Result<()> {
+        if let ThreadPhase::Interrupted(interrupts) = &observed.phase
             && !self.case.resumes_one_by_one()
             && process.one_in(2)
         {
-            self.answer(process, questions).await?;
+            self.resume_interrupts(process, interrupts).await?;
         }
         Ok(())
     }
 
     fn prepared(&self, process: &Process, run: RunBuilder<SimState, Process>) -> RunBuilder<SimState, Process> {
         let control = RunControl::new();
-        process.course().runs(process.number, &control);
+        process.state().register_run(process.number, &control);
         run.thread(THREAD)
             .context(process.clone())
             .checkpointer(SharedCheckpointer::new(FaultyCheckpointer(process.clone())))
@@ -208,10 +209,10 @@ impl Client {
 
     /// Runs and compares the reported result with the stored data.
     async fn perform(&self, process: &Process, run: RunBuilder<SimState, Process>) -> Result<ObservedThread> {
-        let failures = process.course().failures;
+        let failures = process.state().failures;
         let run = self.prepared(process, run);
-        let result = if process.one_in(3) { watched(process, run).await } else { run.await };
-        process.course().rests(process.number);
+        let result = if process.one_in(3) { run_streamed(process, run).await } else { run.await };
+        process.state().end_runs(process.number);
         let alone = !self.case.is_pair();
         process.check_outcome(&result, alone.then_some(failures));
         result.map(|outcome| ObservedThread::from_outcome(&outcome))
@@ -219,7 +220,7 @@ impl Client {
 }
 
 /// Runs with a slow subscriber of its events.
-async fn watched(process: &Process, run: RunBuilder<SimState, Process>) -> Result<Outcome<SimState>> {
+async fn run_streamed(process: &Process, run: RunBuilder<SimState, Process>) -> Result<Outcome<SimState>> {
     let mut stream = run.stream();
     while let Some(event) = stream.next().await {
         if let EventKind::Machine(machine_event) = &event.kind {
@@ -237,27 +238,27 @@ pub(crate) async fn wait_before_retry(process: &Process) {
     Clock::sleep(process, Duration::from_millis(25)).await;
 }
 
-fn value(question: &Interrupt) -> u64 {
-    question.name.trim_start_matches('q').parse().unwrap_or(0)
+fn value(interrupt: &Interrupt) -> u64 {
+    interrupt.name.trim_start_matches('q').parse().unwrap_or(0)
 }
 
 impl ObservedThread {
     fn of(snapshot: &StateSnapshot<SimState>) -> Self {
         let open: Vec<Interrupt> = snapshot.interrupts().into_iter().cloned().collect();
-        let stands = match (open.is_empty(), snapshot.next.is_empty()) {
+        let phase = match (open.is_empty(), snapshot.next.is_empty()) {
             (false, _) => ThreadPhase::Interrupted(open),
             (true, false) => ThreadPhase::HasNextTasks,
             (true, true) => ThreadPhase::Idle,
         };
-        Self { stands, inputs: snapshot.state.inputs.clone(), notes: snapshot.state.notes.clone() }
+        Self { phase, inputs: snapshot.state.inputs.clone(), notes: snapshot.state.notes.clone() }
     }
 
     fn from_outcome(outcome: &Outcome<SimState>) -> Self {
-        let stands = match &outcome.end {
+        let phase = match &outcome.end {
             RunEnd::Finished => ThreadPhase::Idle,
-            RunEnd::Interrupted(questions) => ThreadPhase::Interrupted(questions.clone()),
+            RunEnd::Interrupted(interrupts) => ThreadPhase::Interrupted(interrupts.clone()),
             _ => ThreadPhase::HasNextTasks,
         };
-        Self { stands, inputs: outcome.state.inputs.clone(), notes: outcome.state.notes.clone() }
+        Self { phase, inputs: outcome.state.inputs.clone(), notes: outcome.state.notes.clone() }
     }
 }

@@ -38,14 +38,14 @@ impl ClockState {
 
 impl Clock for Process {
     fn now(&self) -> i64 {
-        self.course().clock.now
+        self.state().clock.now
     }
 
     fn sleep(&self, time: Duration) -> BoxFuture<'static, ()> {
-        let key = self.course().clock.register_sleeper(i64::try_from(time.as_micros()).unwrap_or(i64::MAX));
+        let key = self.state().clock.register_sleeper(i64::try_from(time.as_micros()).unwrap_or(i64::MAX));
         let sleeper = SleepFuture { process: self.clone(), key };
         Box::pin(std::future::poll_fn(move |context| {
-            let clock = &mut sleeper.process.course().clock;
+            let clock = &mut sleeper.process.state().clock;
             if clock.now >= sleeper.key.0 {
                 return Poll::Ready(());
             }
@@ -63,7 +63,7 @@ struct SleepFuture {
 impl Drop for SleepFuture {
     fn drop(&mut self) {
         // The waker is dropped after the lock is released: it may be the last reference to a task.
-        let _waker = self.process.course().clock.sleepers.remove(&self.key);
+        let _waker = self.process.state().clock.sleepers.remove(&self.key);
     }
 }
 
@@ -73,6 +73,6 @@ impl Environment for Process {
     }
 
     fn new_id(&self) -> u128 {
-        self.course().fresh_id(self.number)
+        self.state().fresh_id(self.number)
     }
 }

@@ -12,9 +12,9 @@ use crate::simulation::Simulation;
 
 thread_local! {
     /// The schedule that currently runs on this thread.
-    static PERFORMED: RefCell<Option<Arc<Simulation>>> = const { RefCell::new(None) };
+    static CURRENT_SIMULATION: RefCell<Option<Arc<Simulation>>> = const { RefCell::new(None) };
     /// Waker of the task that waits until the runtime is idle.
-    static WAITS: Cell<Option<Waker>> = const { Cell::new(None) };
+    static IDLE_WAKER: Cell<Option<Waker>> = const { Cell::new(None) };
 }
 
 /// A single-threaded runtime.
@@ -29,18 +29,18 @@ impl DeterministicRuntime {
     ///
     /// The future is spawned as a task: the runtime is idle only if no task is ready, and the future passed to
     /// `block_on` is not a task.
-    pub(crate) fn perform<T: Send + 'static>(&self, play: impl Future<Output = T> + Send + 'static) -> T {
-        let ended = self.0.block_on(async { tokio::spawn(play).await });
+    pub(crate) fn perform<T: Send + 'static>(&self, schedule: impl Future<Output = T> + Send + 'static) -> T {
+        let ended = self.0.block_on(async { tokio::spawn(schedule).await });
         ended.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
     }
 }
 
 fn on_idle() {
-    if let Some(waker) = WAITS.take() {
+    if let Some(waker) = IDLE_WAKER.take() {
         return waker.wake();
     }
-    let performed = PERFORMED.with_borrow(Clone::clone);
-    if let Some(sim) = performed {
+    let current = CURRENT_SIMULATION.with_borrow(Clone::clone);
+    if let Some(sim) = current {
         sim.advance_time_or_stall();
     }
 }
@@ -54,7 +54,7 @@ pub(crate) async fn until_idle() {
             return Poll::Ready(());
         }
         has_waited = true;
-        WAITS.set(Some(context.waker().clone()));
+        IDLE_WAKER.set(Some(context.waker().clone()));
         Poll::Pending
     })
     .await;
@@ -65,13 +65,13 @@ pub(crate) struct CurrentSimulationGuard;
 
 impl CurrentSimulationGuard {
     pub(crate) fn enter(sim: &Arc<Simulation>) -> Self {
-        PERFORMED.replace(Some(sim.clone()));
+        CURRENT_SIMULATION.replace(Some(sim.clone()));
         Self
     }
 }
 
 impl Drop for CurrentSimulationGuard {
     fn drop(&mut self) {
-        PERFORMED.replace(None);
+        CURRENT_SIMULATION.replace(None);
     }
 }

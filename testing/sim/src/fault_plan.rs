@@ -10,7 +10,7 @@ use crate::random::Random;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum FaultPlan {
     /// No fault.
-    Calm,
+    NoFault,
     /// No fault, but tasks end in another order.
     Reorder,
     /// The process crashes at an await point.
@@ -18,7 +18,7 @@ pub(crate) enum FaultPlan {
     /// The process crashes at an await point, and so does the next one.
     CrashTwice { at: u32, then: u32 },
     /// The process crashes, and the next one generates the same ids.
-    Clash { at: u32 },
+    IdConflict { at: u32 },
     /// Another process takes over the thread while the first one continues.
     TakeOver { at: u32 },
     /// The run is cancelled.
@@ -33,7 +33,7 @@ pub(crate) enum FaultPlan {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct StoreFault {
     /// True if all later calls fail too, until the checkpointer is repaired.
-    pub(crate) lasts: bool,
+    pub(crate) persists: bool,
     /// True if the call takes effect and only its response is lost.
     pub(crate) applied: bool,
     /// Error code of the failure.
@@ -47,17 +47,17 @@ const CODES: [ErrorCode; 4] =
 impl fmt::Display for FaultPlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Calm => f.write_str("no fault"),
+            Self::NoFault => f.write_str("no fault"),
             Self::Reorder => f.write_str("no fault, tasks end in another order"),
             Self::Crash { at } => write!(f, "crash at await {at}"),
             Self::CrashTwice { at, then } => write!(f, "crash at await {at}, and at await {then} of the recovery"),
-            Self::Clash { at } => write!(f, "crash at await {at}, and the next process generates the same ids"),
+            Self::IdConflict { at } => write!(f, "crash at await {at}, and the next process generates the same ids"),
             Self::TakeOver { at } => write!(f, "takeover at await {at}"),
             Self::Cancel { at } => write!(f, "cancel at await {at}"),
             Self::Drain { at } => write!(f, "drain at await {at}"),
             Self::Store { call, fault } => {
-                let (lasts, applied) = (fault.lasts, fault.applied);
-                let how = if lasts { "fails from then on" } else { "fails" };
+                let (persists, applied) = (fault.persists, fault.applied);
+                let how = if persists { "fails from then on" } else { "fails" };
                 let effect = if applied { "its response is lost" } else { "it has no effect" };
                 write!(f, "checkpointer call {call} {how} with {}, {effect}", fault.code)
             }
@@ -66,9 +66,9 @@ impl fmt::Display for FaultPlan {
 }
 
 /// Number of await points up to which a second crash is tried at every one of the recovery.
-const SMALL: u32 = 30;
+const MAX_AWAITS_FOR_ALL_SECOND_CRASHES: u32 = 30;
 /// Number of random points at which a run is cancelled.
-const POINTS: u32 = 16;
+const CANCEL_POINTS: u32 = 16;
 
 /// Counts of a run without faults.
 #[derive(Debug, Clone, Copy)]
@@ -85,23 +85,23 @@ pub(crate) struct ScenarioLimits {
 }
 
 /// Returns the schedules of a seed that depend only on the run without faults: all except second crashes.
-pub(crate) fn plans(seed: u64, length: BaselineCounts, fit: ScenarioLimits) -> Vec<FaultPlan> {
-    let mut random = Random::apart(seed, u64::MAX);
+pub(crate) fn plans(seed: u64, length: BaselineCounts, limits: ScenarioLimits) -> Vec<FaultPlan> {
+    let mut random = Random::for_stream(seed, u64::MAX);
     let mut plans = vec![FaultPlan::Reorder; 3];
     plans.extend((1..=length.awaits).map(|at| FaultPlan::Crash { at }));
-    if fit.takeover {
+    if limits.takeover {
         plans.extend((1..=length.awaits).map(|at| FaultPlan::TakeOver { at }));
     }
     let mut points = |many: u32, plan: fn(u32) -> FaultPlan, plans: &mut Vec<FaultPlan>| {
         plans.extend((0..many).map(|_| plan(random.below(length.awaits) + 1)));
     };
-    points(POINTS, |at| FaultPlan::Cancel { at }, &mut plans);
+    points(CANCEL_POINTS, |at| FaultPlan::Cancel { at }, &mut plans);
     points(2, |at| FaultPlan::Drain { at }, &mut plans);
-    points(2, |at| FaultPlan::Clash { at }, &mut plans);
+    points(2, |at| FaultPlan::IdConflict { at }, &mut plans);
     for call in 1..=length.calls {
-        for (lasts, applied) in [(false, false), (false, true), (true, false), (true, true)] {
+        for (persists, applied) in [(false, false), (false, true), (true, false), (true, true)] {
             let code = CODES[random.below(CODES.len() as u32) as usize];
-            plans.push(FaultPlan::Store { call, fault: StoreFault { lasts, applied, code } });
+            plans.push(FaultPlan::Store { call, fault: StoreFault { persists, applied, code } });
         }
     }
     plans
@@ -112,9 +112,9 @@ pub(crate) fn second_crashes(seed: u64, length: BaselineCounts, at: u32, recover
     if recovery == 0 {
         return Vec::new();
     }
-    if length.awaits <= SMALL {
+    if length.awaits <= MAX_AWAITS_FOR_ALL_SECOND_CRASHES {
         return (1..=recovery).map(|then| FaultPlan::CrashTwice { at, then }).collect();
     }
-    let then = Random::apart(seed, u64::from(at) << 32).below(recovery) + 1;
+    let then = Random::for_stream(seed, u64::from(at) << 32).below(recovery) + 1;
     vec![FaultPlan::CrashTwice { at, then }]
 }

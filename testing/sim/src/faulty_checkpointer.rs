@@ -30,12 +30,12 @@ impl FaultyCheckpointer {
     ) -> Result<T> {
         self.0.pause(AwaitPoint::Before(name)).await;
         let result = {
-            let mut course = self.0.course();
-            course.tally.count(Fact::Calls);
-            match course.call() {
-                None => effect(&mut course, None),
+            let mut state = self.0.state();
+            state.counters.count(Fact::Calls);
+            match state.call() {
+                None => effect(&mut state, None),
                 Some(fault) => {
-                    let _unknown = fault.applied.then(|| effect(&mut course, Some(fault)));
+                    let _unknown = fault.applied.then(|| effect(&mut state, Some(fault)));
                     Err(Error::new(fault.code, format!("{name} failed with an injected fault")))
                 }
             }
@@ -44,35 +44,35 @@ impl FaultyCheckpointer {
         result
     }
 
-    fn commits(&self, course: &mut SimulationState, commit: &Commit, fault: Option<StoreFault>) -> Result<()> {
-        let result = self.save(course, commit, fault);
-        course.note(|| format!("process {} commits {}: {}", self.0.number, describe(commit), outcome(&result)));
+    fn commit_and_check(&self, state: &mut SimulationState, commit: &Commit, fault: Option<StoreFault>) -> Result<()> {
+        let result = self.save(state, commit, fault);
+        state.trace_event(|| format!("process {} commits {}: {}", self.0.number, describe(commit), outcome(&result)));
         let rejection = match &result {
             Ok(()) => {
-                let verdict = course.record.committed(commit).and_then(|()| course.follow.saved(commit));
-                course.judge(verdict);
-                let answers =
+                let check_result = state.oracle.committed(commit).and_then(|()| state.history.saved(commit));
+                state.check(check_result);
+                let resumes =
                     commit.pending.iter().filter(|pending| matches!(pending.entry, TaskEntry::Resume(_))).count();
-                course.tally.add(Fact::Answers, answers as u64);
-                course.tally.add(Fact::UnknownCommits, u64::from(fault.is_some()));
+                state.counters.add(Fact::ResumesSaved, resumes as u64);
+                state.counters.add(Fact::UnknownCommits, u64::from(fault.is_some()));
                 return result;
             }
-            Err(error) => course.record.rejected(commit, error),
+            Err(error) => state.oracle.rejected(commit, error),
         };
         match rejection {
-            Ok(true) => course.tally.count(Fact::FencesRefused),
-            Ok(false) if is_clash(course, commit) => course.tally.count(Fact::ClashesRefused),
+            Ok(true) => state.counters.count(Fact::StaleLeasesRejected),
+            Ok(false) if is_id_conflict(state, commit) => state.counters.count(Fact::IdConflictsRejected),
             Ok(false) => {}
-            Err(violation) => course.judge(Err(violation)),
+            Err(violation) => state.check(Err(violation)),
         }
         result
     }
 
     /// Writes to the disk, or incorrectly if a bug is seeded.
-    fn save(&self, course: &SimulationState, commit: &Commit, fault: Option<StoreFault>) -> Result<()> {
+    fn save(&self, state: &SimulationState, commit: &Commit, fault: Option<StoreFault>) -> Result<()> {
         let disk = &self.0.sim.disk;
         if is_enabled(SeededBug::NoFence) {
-            return seeded_bugs::ignore_fence(disk, course, commit);
+            return seeded_bugs::ignore_fence(disk, state, commit);
         }
         if is_enabled(SeededBug::IdClashReplaced) {
             return seeded_bugs::overwrite_checkpoint(disk, commit);
@@ -85,8 +85,8 @@ impl FaultyCheckpointer {
     }
 }
 
-fn is_clash(course: &SimulationState, commit: &Commit) -> bool {
-    commit.checkpoint.as_ref().is_some_and(|checkpoint| course.record.checkpoint(checkpoint.id).is_some())
+fn is_id_conflict(state: &SimulationState, commit: &Commit) -> bool {
+    commit.checkpoint.as_ref().is_some_and(|checkpoint| state.oracle.checkpoint(checkpoint.id).is_some())
 }
 
 /// Returns a description of a commit for the trace.
@@ -114,40 +114,40 @@ fn outcome<T>(result: &Result<T>) -> String {
 
 impl Checkpointer for FaultyCheckpointer {
     async fn acquire(&self, _thread: &ThreadId, run: RunId) -> Result<Lease> {
-        let request = self.call("acquire", |course, _| {
-            self.0.sim.expire_lease(course);
+        let request = self.call("acquire", |state, _| {
+            self.0.sim.expire_lease(state);
             let lease = self.0.sim.disk.acquire(run);
-            course.note(|| format!("process {} acquires the thread: {}", self.0.number, outcome(&lease)));
+            state.trace_event(|| format!("process {} acquires the thread: {}", self.0.number, outcome(&lease)));
             if let Ok(lease) = &lease {
-                course.record.acquired(run, lease.fence);
-                course.lease_granted(self.0.number, lease.clone());
+                state.oracle.acquired(run, lease.fence);
+                state.lease_granted(self.0.number, lease.clone());
             }
             lease
         });
         let lease = request.await?;
-        self.0.course().lease_acknowledged(lease.fence);
+        self.0.state().lease_acknowledged(lease.fence);
         Ok(lease)
     }
 
     fn release(&self, lease: &Lease) {
-        let mut course = self.0.course();
-        if !course.is_alive(self.0.number) {
+        let mut state = self.0.state();
+        if !state.is_alive(self.0.number) {
             return;
         }
-        course.note(|| format!("process {} releases lease {}", self.0.number, lease.fence));
+        state.trace_event(|| format!("process {} releases lease {}", self.0.number, lease.fence));
         self.0.sim.disk.release(lease);
-        course.record.released(lease.fence);
-        course.held.take_if(|held| held.lease.fence == lease.fence);
+        state.oracle.released(lease.fence);
+        state.held.take_if(|held| held.lease.fence == lease.fence);
     }
 
     async fn commit(&self, commit: &Commit) -> Result<()> {
         if is_enabled(SeededBug::WritesAfterCheckpoint)
             && let Some((first, second)) = seeded_bugs::split_commit(commit)
         {
-            self.call("commit", |course, fault| self.commits(course, &first, fault)).await?;
-            return self.call("commit", |course, fault| self.commits(course, &second, fault)).await;
+            self.call("commit", |state, fault| self.commit_and_check(state, &first, fault)).await?;
+            return self.call("commit", |state, fault| self.commit_and_check(state, &second, fault)).await;
         }
-        self.call("commit", |course, fault| self.commits(course, commit, fault)).await
+        self.call("commit", |state, fault| self.commit_and_check(state, commit, fault)).await
     }
 
     async fn load(
@@ -156,11 +156,11 @@ impl Checkpointer for FaultyCheckpointer {
         namespace: &CheckpointNamespace,
         at: CheckpointSelector,
     ) -> Result<Option<CheckpointTuple>> {
-        self.call("load", |course, _| {
+        self.call("load", |state, _| {
             let loaded = self.0.sim.disk.load(namespace, at)?;
             let pending = loaded.iter().flat_map(|loaded| &loaded.pending);
             let saved = pending.filter(|entry| matches!(entry.entry, TaskEntry::Done(_))).count();
-            course.tally.add(Fact::KeptResults, saved as u64);
+            state.counters.add(Fact::ResultsReused, saved as u64);
             Ok(loaded)
         })
         .await

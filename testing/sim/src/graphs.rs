@@ -16,7 +16,7 @@ use nodes::*;
 pub(crate) type SimGraph = CompiledGraph<SimState, Process>;
 
 macro_rules! graph_kinds {
-    ($($name:ident = $draw:ident;)*) => {
+    ($($name:ident = $build:ident;)*) => {
         /// Kind of graph.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(crate) enum GraphKind { $($name,)* }
@@ -28,7 +28,7 @@ macro_rules! graph_kinds {
             /// Builds and compiles the graph.
             pub(crate) fn compile(self) -> superstep::Result<SimGraph> {
                 let mut graph = StateGraph::new("sim");
-                match self { $(Self::$name => $draw(&mut graph)?,)* }
+                match self { $(Self::$name => $build(&mut graph)?,)* }
                 graph.compile()
             }
         }
@@ -37,14 +37,14 @@ macro_rules! graph_kinds {
 
 graph_kinds! {
     Chain = chain;
-    Fan = fan;
+    FanOut = fan_out;
     Sends = sends;
     Deferred = deferred;
-    Question = question;
-    Questions = questions;
+    Interrupt = interrupt;
+    ConsecutiveInterrupts = consecutive_interrupts;
     Parallel = parallel;
-    Inner = inner;
-    Lodger = lodger;
+    Subgraph = subgraph;
+    PersistentSubgraph = persistent_subgraph;
     Once = once;
     Retry = retry;
     Wait = wait;
@@ -82,7 +82,7 @@ fn chain(graph: &mut SimGraphBuilder) -> BuildResult {
 }
 
 /// One node, then four parallel nodes, then one.
-fn fan(graph: &mut SimGraphBuilder) -> BuildResult {
+fn fan_out(graph: &mut SimGraphBuilder) -> BuildResult {
     let split = graph.add_node("split", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
         plain(work, process, cx, 1)
     });
@@ -151,7 +151,7 @@ fn deferred(graph: &mut SimGraphBuilder) -> BuildResult {
 }
 
 /// An interrupt between two nodes.
-fn question(graph: &mut SimGraphBuilder) -> BuildResult {
+fn interrupt(graph: &mut SimGraphBuilder) -> BuildResult {
     let a = graph.add_node("a", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
         plain(work, process, cx, 1)
     });
@@ -166,13 +166,13 @@ fn question(graph: &mut SimGraphBuilder) -> BuildResult {
 }
 
 /// Two consecutive interrupts in one node, two concurrent ones in the next.
-fn questions(graph: &mut SimGraphBuilder) -> BuildResult {
+fn consecutive_interrupts(graph: &mut SimGraphBuilder) -> BuildResult {
     let raise = |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
         raises(work, process, cx, 1, &["q1", "q2"])
     };
     let interrupt = graph.add_node("ask", raise);
     let both = graph.add_node("both", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
-        asks_two(work, process, cx, 2)
+        raises_two(work, process, cx, 2)
     });
     graph.add_sequence([START, interrupt.into(), both.into(), END]);
     Ok(())
@@ -198,17 +198,17 @@ fn parallel(graph: &mut SimGraphBuilder) -> BuildResult {
 }
 
 /// A subgraph with an interrupt.
-fn inner(graph: &mut SimGraphBuilder) -> BuildResult {
+fn subgraph(graph: &mut SimGraphBuilder) -> BuildResult {
     let mut subgraph = StateGraph::<SubgraphState, Process>::new("inside");
     let x = subgraph.add_node("x", |part: View<SubgraphState>, process: RunContext<Process>, cx: TaskContext| {
-        part_plain(part, process, cx, 11)
+        subgraph_plain(part, process, cx, 11)
     });
-    let interrupt = subgraph
-        .add_node("ask", |part: View<SubgraphState>, process: RunContext<Process>, cx: TaskContext| {
-            part_asks(part, process, cx, 12)
+    let interrupt =
+        subgraph.add_node("ask", |part: View<SubgraphState>, process: RunContext<Process>, cx: TaskContext| {
+            subgraph_interrupts(part, process, cx, 12)
         });
     let y = subgraph.add_node("y", |part: View<SubgraphState>, process: RunContext<Process>, cx: TaskContext| {
-        part_plain(part, process, cx, 13)
+        subgraph_plain(part, process, cx, 13)
     });
     subgraph.add_sequence([START, x.into(), interrupt.into(), y.into(), END]);
     let a = graph.add_node("a", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
@@ -223,16 +223,16 @@ fn inner(graph: &mut SimGraphBuilder) -> BuildResult {
 }
 
 /// A subgraph that keeps its state between calls.
-fn lodger(graph: &mut SimGraphBuilder) -> BuildResult {
-    let mut subgraph = StateGraph::<SubgraphState, Process>::new("lodger");
+fn persistent_subgraph(graph: &mut SimGraphBuilder) -> BuildResult {
+    let mut subgraph = StateGraph::<SubgraphState, Process>::new("persistent");
     let p = subgraph.add_node("p", |part: View<SubgraphState>, process: RunContext<Process>, cx: TaskContext| {
-        part_plain(part, process, cx, 11)
+        subgraph_plain(part, process, cx, 11)
     });
     let q = subgraph.add_node("q", |part: View<SubgraphState>, process: RunContext<Process>, cx: TaskContext| {
-        part_plain(part, process, cx, 12)
+        subgraph_plain(part, process, cx, 12)
     });
     subgraph.add_sequence([START, p.into(), q.into(), END]).subgraph_persistence(SubgraphPersistence::PerThread);
-    let subgraph_node = graph.add_node("lodger", subgraph.compile()?);
+    let subgraph_node = graph.add_node("persistent", subgraph.compile()?);
     let b = graph.add_node("b", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
         turns(work, process, cx, 1)
     });
@@ -261,15 +261,15 @@ fn once(graph: &mut SimGraphBuilder) -> BuildResult {
 /// A retried node parallel to one that fails permanently and has an error handler.
 fn retry(graph: &mut SimGraphBuilder) -> BuildResult {
     let wait = std::time::Duration::from_millis(5);
-    let shaky = |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| shaky(work, process, cx, 1);
-    let shaky = graph.add_node("shaky", node(shaky).retry(RetryPolicy::exponential(3).initial_interval(wait)));
+    let flaky = |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| flaky(work, process, cx, 1);
+    let flaky = graph.add_node("flaky", node(flaky).retry(RetryPolicy::exponential(3).initial_interval(wait)));
     let broken = |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| broken(work, process, cx, 2);
     let rescue = |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| plain(work, process, cx, 2);
     let broken = graph.add_node("broken", node(broken).error_handler(rescue));
     let gather = graph.add_node("gather", |work: View<SimState>, process: RunContext<Process>, cx: TaskContext| {
         writes(work, process, cx, 3)
     });
-    graph.add_edge(START, shaky).add_edge(START, broken).add_join([shaky, broken], gather).add_edge(gather, END);
+    graph.add_edge(START, flaky).add_edge(START, broken).add_join([flaky, broken], gather).add_edge(gather, END);
     Ok(())
 }
 

@@ -46,8 +46,11 @@ impl CheckpointSummary {
 impl ThreadHistory {
     /// Reads the stored history; the checkpoints of subgraphs are taken from the recorded commits.
     pub(crate) fn read(disk: &SimulatedDisk, saved: &[Arc<Checkpoint>]) -> superstep::Result<Self> {
-        let rows =
-            disk.line()?.into_iter().map(|(checkpoint, work)| (CheckpointSummary::of(&checkpoint), work)).collect();
+        let rows = disk
+            .root_history()?
+            .into_iter()
+            .map(|(checkpoint, work)| (CheckpointSummary::of(&checkpoint), work))
+            .collect();
         Ok(Self { rows, subgraphs: subgraph_histories(saved) })
     }
 }
@@ -80,68 +83,75 @@ fn without_ids(namespace: &CheckpointNamespace) -> String {
 #[derive(Default)]
 pub(crate) struct HistoryMatcher {
     /// The correct histories; `None` if there are none to compare with.
-    right: Option<Arc<[ThreadHistory]>>,
+    expected: Option<Arc<[ThreadHistory]>>,
     /// Indexes of the correct histories that still match.
-    fits: Vec<usize>,
+    matching: Vec<usize>,
     rows: usize,
 }
 
 impl HistoryMatcher {
-    pub(crate) fn new(right: Option<Arc<[ThreadHistory]>>) -> Self {
-        let fits = (0..right.as_ref().map_or(0, |right| right.len())).collect();
-        Self { right, fits, rows: 0 }
+    pub(crate) fn new(expected: Option<Arc<[ThreadHistory]>>) -> Self {
+        let matching = (0..expected.as_ref().map_or(0, |expected| expected.len())).collect();
+        Self { expected, matching, rows: 0 }
     }
 
     /// Returns true if the history is compared.
     pub(crate) fn is_strict(&self) -> bool {
-        self.right.is_some()
+        self.expected.is_some()
     }
 
     /// Checks a commit.
     pub(crate) fn saved(&mut self, commit: &Commit) -> CheckResult {
-        let (Some(right), Some(checkpoint), Some(state)) = (&self.right, &commit.checkpoint, &commit.state) else {
+        let (Some(expected), Some(checkpoint), Some(state)) = (&self.expected, &commit.checkpoint, &commit.state)
+        else {
             return Ok(());
         };
         let Some(work) = state.state.downcast_ref::<SimState>() else { return Ok(()) };
         let number = self.rows;
         self.rows += 1;
-        let is_right = |line: &usize| {
-            right[*line].rows.get(number).is_some_and(|(moment, right)| moment.is(checkpoint) && **right == *work)
+        let is_expected = |index: &usize| {
+            expected[*index]
+                .rows
+                .get(number)
+                .is_some_and(|(summary, expected)| summary.is(checkpoint) && **expected == *work)
         };
-        let before = self.fits.first().copied().unwrap_or(0);
-        self.fits.retain(is_right);
-        if !self.fits.is_empty() {
+        let before = self.matching.first().copied().unwrap_or(0);
+        self.matching.retain(is_expected);
+        if !self.matching.is_empty() {
             return Ok(());
         }
-        let (actual, right) =
-            (CheckpointSummary::of(checkpoint), right.get(before).and_then(|line| line.rows.get(number)));
-        Rule::SameLine.broken(format!("checkpoint {number} is {actual:?} {work:?}, and without faults {right:?}"))
+        let (actual, expected) =
+            (CheckpointSummary::of(checkpoint), expected.get(before).and_then(|history| history.rows.get(number)));
+        Rule::HistoryUnchanged
+            .broken(format!("checkpoint {number} is {actual:?} {work:?}, and without faults {expected:?}"))
     }
 
     /// Checks the complete history: its end must be correct and stored.
     pub(crate) fn ends(&self, saved: &[Arc<Checkpoint>], last: &SimState) -> CheckResult {
-        let Some(right) = &self.right else { return Ok(()) };
-        let is_whole = |line: &&usize| right[**line].rows.len() == self.rows;
-        let Some(line) = self.fits.iter().find(is_whole).map(|line| &right[*line]) else {
-            return Rule::SameLine.broken(format!("the history ends after {} checkpoints", self.rows));
+        let Some(expected) = &self.expected else { return Ok(()) };
+        let is_complete = |index: &&usize| expected[**index].rows.len() == self.rows;
+        let Some(history) = self.matching.iter().find(is_complete).map(|index| &expected[*index]) else {
+            return Rule::HistoryUnchanged.broken(format!("the history ends after {} checkpoints", self.rows));
         };
         let subgraphs = subgraph_histories(saved);
-        if subgraphs != line.subgraphs {
-            return Rule::SameLine
-                .broken(format!("the subgraphs have {subgraphs:?}, and without faults {:?}", line.subgraphs));
+        if subgraphs != history.subgraphs {
+            return Rule::HistoryUnchanged
+                .broken(format!("the subgraphs have {subgraphs:?}, and without faults {:?}", history.subgraphs));
         }
-        match line.rows.last() {
-            Some((_, right)) if **right != *last => {
-                Rule::SameLine.broken(format!("{last:?} is on the disk, and without faults {right:?}"))
+        match history.rows.last() {
+            Some((_, expected)) if **expected != *last => {
+                Rule::HistoryUnchanged.broken(format!("{last:?} is on the disk, and without faults {expected:?}"))
             }
             _ => Ok(()),
         }
     }
 
     /// Checks the whole stored history.
-    pub(crate) fn compare(&self, line: &ThreadHistory) -> CheckResult {
-        match &self.right {
-            Some(right) if !right.contains(line) => Rule::SameLine.broken(format!("{line:?} is on the disk")),
+    pub(crate) fn compare(&self, history: &ThreadHistory) -> CheckResult {
+        match &self.expected {
+            Some(expected) if !expected.contains(history) => {
+                Rule::HistoryUnchanged.broken(format!("{history:?} is on the disk"))
+            }
             _ => Ok(()),
         }
     }
@@ -168,47 +178,47 @@ mod tests {
     }
 
     /// Builds correct histories with these counts.
-    fn follow(lines: &[&[u64]]) -> HistoryMatcher {
+    fn matcher(histories: &[&[u64]]) -> HistoryMatcher {
         let row = |(index, count): (usize, &u64)| {
             let commit = saves(index as u128 + 1, *count);
             (CheckpointSummary::of(commit.checkpoint.as_ref().unwrap()), Arc::new(work(*count)))
         };
-        let line = |counts: &&[u64]| ThreadHistory {
+        let history = |counts: &&[u64]| ThreadHistory {
             rows: counts.iter().enumerate().map(row).collect(),
             subgraphs: Vec::new(),
         };
-        HistoryMatcher::new(Some(lines.iter().map(line).collect()))
+        HistoryMatcher::new(Some(histories.iter().map(history).collect()))
     }
 
     #[test]
     fn an_unexpected_history_is_detected() {
-        let mut right = follow(&[&[1, 2], &[1, 3]]);
-        right.saved(&saves(1, 1)).unwrap();
-        right.saved(&saves(2, 3)).unwrap();
-        right.ends(&[], &work(3)).unwrap();
-        assert_eq!(right.ends(&[], &work(2)).unwrap_err().rule, Rule::SameLine);
-        let mut mismatch = follow(&[&[1, 2]]);
+        let mut expected = matcher(&[&[1, 2], &[1, 3]]);
+        expected.saved(&saves(1, 1)).unwrap();
+        expected.saved(&saves(2, 3)).unwrap();
+        expected.ends(&[], &work(3)).unwrap();
+        assert_eq!(expected.ends(&[], &work(2)).unwrap_err().rule, Rule::HistoryUnchanged);
+        let mut mismatch = matcher(&[&[1, 2]]);
         mismatch.saved(&saves(1, 1)).unwrap();
-        assert_eq!(mismatch.ends(&[], &work(1)).unwrap_err().rule, Rule::SameLine);
-        assert_eq!(mismatch.saved(&saves(2, 9)).unwrap_err().rule, Rule::SameLine);
+        assert_eq!(mismatch.ends(&[], &work(1)).unwrap_err().rule, Rule::HistoryUnchanged);
+        assert_eq!(mismatch.saved(&saves(2, 9)).unwrap_err().rule, Rule::HistoryUnchanged);
     }
 
     #[test]
     fn an_additional_or_renumbered_step_is_detected() {
-        let mut long = follow(&[&[1]]);
+        let mut long = matcher(&[&[1]]);
         long.saved(&saves(1, 1)).unwrap();
-        assert_eq!(long.saved(&saves(2, 1)).unwrap_err().rule, Rule::SameLine);
-        assert_eq!(follow(&[&[1]]).saved(&saves(2, 1)).unwrap_err().rule, Rule::SameLine);
-        assert_eq!(follow(&[&[1]]).compare(&ThreadHistory::default()).unwrap_err().rule, Rule::SameLine);
+        assert_eq!(long.saved(&saves(2, 1)).unwrap_err().rule, Rule::HistoryUnchanged);
+        assert_eq!(matcher(&[&[1]]).saved(&saves(2, 1)).unwrap_err().rule, Rule::HistoryUnchanged);
+        assert_eq!(matcher(&[&[1]]).compare(&ThreadHistory::default()).unwrap_err().rule, Rule::HistoryUnchanged);
         HistoryMatcher::default().saved(&saves(1, 1)).unwrap();
     }
 
     #[test]
     fn an_additional_checkpoint_of_a_subgraph_is_detected() {
-        let mut right = follow(&[&[1]]);
-        right.saved(&saves(1, 1)).unwrap();
+        let mut expected = matcher(&[&[1]]);
+        expected.saved(&saves(1, 1)).unwrap();
         let checkpoint = Checkpoint { namespace: "inner:abc".into(), ..(*step(5, None)).clone() };
-        let violation = right.ends(&[Arc::new(checkpoint)], &work(1)).unwrap_err();
+        let violation = expected.ends(&[Arc::new(checkpoint)], &work(1)).unwrap_err();
         assert!(violation.text.contains("\"inner\""), "{}", violation.text);
     }
 }

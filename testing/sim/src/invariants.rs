@@ -15,8 +15,8 @@ pub(crate) struct Violation {
 pub(crate) type CheckResult = Result<(), Violation>;
 
 macro_rules! rules {
-    ($($(#[$doc:meta])* $name:ident = $text:literal, $proof:ident;)*) => {
-        /// An invariant, named after the promise it belongs to.
+    ($($(#[$doc:meta])* $name:ident = $text:literal, $counter:ident;)*) => {
+        /// An invariant, with the guarantee of `book/src/guarantees.md` that it belongs to.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(crate) enum Rule { $($(#[$doc])* $name,)* }
 
@@ -24,14 +24,14 @@ macro_rules! rules {
             /// All invariants.
             pub(crate) const ALL: &[Self] = &[$(Self::$name,)*];
 
-            /// Returns the promise and its text.
+            /// Returns the number of the guarantee and the text of the invariant.
             pub(crate) const fn name(self) -> &'static str {
                 match self { $(Self::$name => $text,)* }
             }
 
             /// Returns the counter of situations in which the invariant could have been violated.
-            pub(crate) const fn tried_by(self) -> Fact {
-                match self { $(Self::$name => Fact::$proof,)* }
+            pub(crate) const fn checked_by(self) -> Fact {
+                match self { $(Self::$name => Fact::$counter,)* }
             }
         }
     };
@@ -39,27 +39,27 @@ macro_rules! rules {
 
 rules! {
     /// Readers see complete supersteps only.
-    WholeSteps = "P1 readers see complete supersteps", Reads;
+    CompleteSupersteps = "guarantee 1: readers see complete supersteps", Reads;
     /// Everything reported is saved.
-    ToldIsSaved = "P2 everything reported is saved", Told;
+    ReportedIsSaved = "guarantee 2: everything reported is saved", ReportsChecked;
     /// A finished task does not run again.
-    DoneIsDone = "P3 a finished task never runs again", KeptResults;
+    FinishedNotRerun = "guarantee 3: a finished task never runs again", ResultsReused;
     /// A task has one idempotency key.
-    OneKey = "P4 a task has one idempotency key", SecondExecutions;
+    OneKey = "guarantee 4: a task has one idempotency key", SecondExecutions;
     /// A recorded result is not computed again.
-    OnceIsOnce = "P4 a recorded result is not computed again", RecordsServed;
+    OnceNotRepeated = "guarantee 4: a recorded result is not computed again", RecordsReused;
     /// Every accepted run ends.
-    Ends = "P5 an accepted run ends", Recoveries;
+    Ends = "guarantee 5: an accepted run ends", Recoveries;
     /// A stale lease does not write.
-    OneWriter = "P6 a stale lease never writes", FencesRefused;
+    OneWriter = "guarantee 6: a stale lease never writes", StaleLeasesRejected;
     /// Task order and faults do not change the history.
-    SameLine = "P8 faults do not change the history", LinesCompared;
+    HistoryUnchanged = "guarantee 7: faults do not change the history", HistoriesCompared;
     /// A resume value is applied once.
-    AnsweredOnce = "P9 a resume value is applied once", SecondAnswersRefused;
+    AnsweredOnce = "guarantee 8: a resume value is applied once", SecondResumesRejected;
     /// Cancellation keeps finished tasks.
-    CleanCancel = "P11 cancellation keeps finished tasks", CancelsEnded;
+    CancelKeepsResults = "guarantee 10: cancellation keeps finished tasks", CancelsEnded;
     /// A failing checkpointer is never reported as success.
-    LoudFailure = "P12 a failing checkpointer is never reported as success", StoreFailures;
+    FailureReported = "guarantee 11: a failing checkpointer is never reported as success", StoreFailures;
 }
 
 impl Rule {
@@ -109,7 +109,7 @@ facts! {
     /// Finished tasks started again by a previous lease holder.
     ZombieStarts = "tasks started by a previous lease holder";
     /// Commits rejected because of a stale lease.
-    FencesRefused = "stale leases rejected";
+    StaleLeasesRejected = "stale leases rejected";
     /// Cancelled runs.
     Cancels = "cancels";
     /// Runs that ended as cancelled.
@@ -123,25 +123,25 @@ facts! {
     /// Schedules with such a commit that ended correctly.
     UnknownResolved = "commits with unknown outcome resolved";
     /// Checkpoints rejected because their id exists.
-    ClashesRefused = "id conflicts rejected";
+    IdConflictsRejected = "id conflicts rejected";
     /// Client restarts.
     Recoveries = "recoveries";
     /// Reads by other processes during a run.
     Reads = "reads by others";
     /// Results and events compared with the stored data.
-    Told = "reports checked";
+    ReportsChecked = "reports checked";
     /// Results that were found in the stored data and not computed again.
-    KeptResults = "saved results reused";
+    ResultsReused = "saved results reused";
     /// Repeated executions of a task.
     SecondExecutions = "repeated executions";
     /// Recorded results that were used instead of new ones.
-    RecordsServed = "recorded results reused";
+    RecordsReused = "recorded results reused";
     /// Saved resume values.
-    Answers = "resume values saved";
+    ResumesSaved = "resume values saved";
     /// Rejected second resume values of an interrupt.
-    SecondAnswersRefused = "second resume values rejected";
+    SecondResumesRejected = "second resume values rejected";
     /// Histories compared with the history without faults.
-    LinesCompared = "histories compared";
+    HistoriesCompared = "histories compared";
 }
 
 /// Values of all counters.
@@ -170,8 +170,8 @@ impl Counters {
     }
 
     /// Returns the invariants that were never checked.
-    pub(crate) fn untried(&self) -> Vec<Rule> {
-        Rule::ALL.iter().copied().filter(|rule| self.of(rule.tried_by()) == 0).collect()
+    pub(crate) fn unchecked(&self) -> Vec<Rule> {
+        Rule::ALL.iter().copied().filter(|rule| self.of(rule.checked_by()) == 0).collect()
     }
 }
 
@@ -181,12 +181,12 @@ mod tests {
 
     #[test]
     fn an_unchecked_invariant_is_named() {
-        let mut tally = Counters::default();
-        assert_eq!(tally.untried(), Rule::ALL);
-        Rule::ALL.iter().skip(1).for_each(|rule| tally.count(rule.tried_by()));
-        assert_eq!(tally.untried(), [Rule::WholeSteps]);
-        let mut twice = tally.clone();
-        twice.merge(&tally);
-        assert_eq!(twice.of(Fact::Told), 2);
+        let mut counters = Counters::default();
+        assert_eq!(counters.unchecked(), Rule::ALL);
+        Rule::ALL.iter().skip(1).for_each(|rule| counters.count(rule.checked_by()));
+        assert_eq!(counters.unchecked(), [Rule::CompleteSupersteps]);
+        let mut twice = counters.clone();
+        twice.merge(&counters);
+        assert_eq!(twice.of(Fact::ReportsChecked), 2);
     }
 }

@@ -45,16 +45,16 @@ use crate::seed::{SeedWorker, perform_seed};
 /// Maximum number of schedules within which a seeded bug must be found.
 const SEEDED_BUG_LIMIT: u64 = 100_000;
 /// Minimum number of schedules from which every invariant must have been checked.
-const ENOUGH: u64 = 20_000;
+const MIN_SCHEDULES_FOR_COVERAGE: u64 = 20_000;
 /// Seeds that found bugs; they always run first.
 const KNOWN_SEEDS: &str = include_str!("../../reliability/seeds.txt");
 
 fn main() -> ExitCode {
-    let done = Arguments::read(std::env::args().skip(1)).and_then(|arguments| match arguments.schedule {
+    let result = Arguments::read(std::env::args().skip(1)).and_then(|arguments| match arguments.schedule {
         Some(schedule) => repeat(&arguments, schedule),
         None => simulate(&arguments),
     });
-    match done {
+    match result {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(problem) => {
@@ -68,9 +68,9 @@ fn main() -> ExitCode {
 fn repeat(arguments: &Arguments, schedule: u32) -> Result<bool, String> {
     let bug = if let SeededBugSelection::Only(bug) = arguments.seeded_bugs { Some(bug) } else { None };
     enable(bug);
-    let stage = DeterministicRuntime::new().map_err(|error| format!("the runtime does not start: {error}"))?;
-    let bench = Arc::new(SeedWorker::new().map_err(|error| error.to_string())?);
-    let end = stage.perform(perform_seed(bench, arguments.seed, Some(schedule)));
+    let runtime = DeterministicRuntime::new().map_err(|error| format!("the runtime does not start: {error}"))?;
+    let worker = Arc::new(SeedWorker::new().map_err(|error| error.to_string())?);
+    let end = runtime.perform(perform_seed(worker, arguments.seed, Some(schedule)));
     if end.trace.is_empty() && end.violation.is_none() {
         return Err(format!("seed {} has no schedule {schedule}", arguments.seed));
     }
@@ -93,11 +93,11 @@ fn simulate(arguments: &Arguments) -> Result<bool, String> {
         SeededBugSelection::Only(bug) => std::slice::from_ref(bug),
     };
     let seeded_bugs = bugs.iter().map(|bug| find_seeded_bug(arguments, *bug)).collect::<Result<Vec<_>, _>>()?;
-    let is_clean = !matches!(arguments.seeded_bugs, SeededBugSelection::Only(_));
-    let total = if is_clean { clean(arguments)? } else { CampaignResult::default() };
-    let is_enough = is_clean && arguments.schedules >= ENOUGH;
-    let untried = if is_enough { total.tally.untried() } else { Vec::new() };
-    let report = Report { seed: arguments.seed, seeded_bugs, total, time: started_at.elapsed(), untried };
+    let without_bugs = !matches!(arguments.seeded_bugs, SeededBugSelection::Only(_));
+    let total = if without_bugs { run_without_bugs(arguments)? } else { CampaignResult::default() };
+    let checks_coverage = without_bugs && arguments.schedules >= MIN_SCHEDULES_FOR_COVERAGE;
+    let unchecked = if checks_coverage { total.counters.unchecked() } else { Vec::new() };
+    let report = Report { seed: arguments.seed, seeded_bugs, total, time: started_at.elapsed(), unchecked };
     if arguments.json {
         println!("{}", report.json());
         eprintln!("{}", report.text());
@@ -117,11 +117,11 @@ fn find_seeded_bug(arguments: &Arguments, bug: SeededBug) -> Result<(SeededBug, 
     if let Some(violation) = &total.violation {
         eprintln!("seeded bug `{bug}`: {}", found_text(violation, Some(bug)));
     }
-    Ok((bug, total.violation.as_ref().map(|_| total.tally.of(Fact::Schedules))))
+    Ok((bug, total.violation.as_ref().map(|_| total.counters.of(Fact::Schedules))))
 }
 
 /// Runs the schedules without seeded bugs, known seeds first.
-fn clean(arguments: &Arguments) -> Result<CampaignResult, String> {
+fn run_without_bugs(arguments: &Arguments) -> Result<CampaignResult, String> {
     let regression_seeds = known_seeds(KNOWN_SEEDS)?;
     let first = campaign::run(&Seeds::List(&regression_seeds), arguments.threads, "known seeds")?;
     if first.violation.is_some() {
@@ -129,7 +129,7 @@ fn clean(arguments: &Arguments) -> Result<CampaignResult, String> {
     }
     let seeds = Seeds::From(arguments.seed, arguments.schedules);
     let mut total = campaign::run(&seeds, arguments.threads, "clean")?;
-    total.tally.merge(&first.tally);
+    total.counters.merge(&first.counters);
     total.seeds += first.seeds;
     total.time += if first.seeds > 0 { first.time } else { Duration::ZERO };
     Ok(total)

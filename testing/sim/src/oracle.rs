@@ -63,8 +63,8 @@ pub(crate) struct Oracle {
     pub(crate) checkpoints: Vec<Arc<Checkpoint>>,
     done: Vec<TaskIdentity>,
     failed: Vec<TaskIdentity>,
-    questions: Vec<InterruptId>,
-    answers: Vec<(CheckpointId, InterruptId, Value)>,
+    interrupts: Vec<InterruptId>,
+    resume_values: Vec<(CheckpointId, InterruptId, Value)>,
     records: Vec<(TaskIdentity, String)>,
     tasks: Vec<(u64, TaskIdentity)>,
     /// Nodes that have returned under the newest lease, in order.
@@ -102,8 +102,8 @@ impl Oracle {
     /// Checks and records an accepted commit.
     pub(crate) fn committed(&mut self, commit: &Commit) -> CheckResult {
         if !self.may_write(commit.lease.fence) {
-            let (mine, newest) = (commit.lease.fence, self.newest);
-            return Rule::OneWriter.broken(format!("a commit of lease {mine} was accepted; the newest is {newest}"));
+            let (fence, newest) = (commit.lease.fence, self.newest);
+            return Rule::OneWriter.broken(format!("a commit of lease {fence} was accepted; the newest is {newest}"));
         }
         self.checkpoints.extend(commit.checkpoint.clone());
         let mut finished = Vec::new();
@@ -112,8 +112,8 @@ impl Oracle {
             match &pending.entry {
                 TaskEntry::Done(_) => finished.push((pending.checkpoint, key)),
                 TaskEntry::Failed(_) => self.failed.push(key),
-                TaskEntry::Interrupt(question) => self.questions.push(question.id),
-                TaskEntry::Resume(answer) => self.answered(pending.checkpoint, answer.id, &answer.value)?,
+                TaskEntry::Interrupt(interrupt) => self.interrupts.push(interrupt.id),
+                TaskEntry::Resume(resume) => self.record_resume(pending.checkpoint, resume.id, &resume.value)?,
                 TaskEntry::Recorded { key: name, .. } => self.records.push((key, name.clone())),
                 _ => {}
             }
@@ -122,27 +122,29 @@ impl Oracle {
         finished.iter().try_for_each(|(checkpoint, key)| self.check_siblings(*checkpoint, *key))
     }
 
-    fn answered(&mut self, checkpoint: CheckpointId, id: InterruptId, value: &Value) -> CheckResult {
+    fn record_resume(&mut self, checkpoint: CheckpointId, id: InterruptId, value: &Value) -> CheckResult {
         // An external update copies resume values to its own checkpoint, where they must be unchanged.
-        let existing =
-            self.answers.iter().find(|(at, existing, old)| *existing == id && (*at == checkpoint || old != value));
+        let existing = self
+            .resume_values
+            .iter()
+            .find(|(at, existing, old)| *existing == id && (*at == checkpoint || old != value));
         if let Some((_, _, old)) = existing {
             return Rule::AnsweredOnce.broken(format!("interrupt {id} was resumed with {old} and again with {value}"));
         }
-        self.answers.push((checkpoint, id, value.clone()));
+        self.resume_values.push((checkpoint, id, value.clone()));
         Ok(())
     }
 
     /// Checks the order of saved results: tasks end one after the other, and a later result must not be saved without
     /// an earlier one.
     fn check_siblings(&self, checkpoint: CheckpointId, key: TaskIdentity) -> CheckResult {
-        let mine = self.returned.iter().position(|returned| *returned == (checkpoint, key)).unwrap_or(0);
-        let earlier = self.returned[..mine].iter().filter(|(at, _)| *at == checkpoint);
+        let index = self.returned.iter().position(|returned| *returned == (checkpoint, key)).unwrap_or(0);
+        let earlier = self.returned[..index].iter().filter(|(at, _)| *at == checkpoint);
         let mut lost = earlier.filter(|(_, sibling)| !self.done.contains(sibling));
         match lost.next() {
             Some((_, sibling)) => {
                 let (sibling, key) = (self.label_of(*sibling), self.label_of(key));
-                Rule::CleanCancel
+                Rule::CancelKeepsResults
                     .broken(format!("task {key} was saved, and task {sibling}, which ended earlier, was not"))
             }
             None => Ok(()),
@@ -169,7 +171,8 @@ impl Oracle {
     ) -> Result<ExecutionKind, crate::invariants::Violation> {
         let Execution { key, label, run, namespace, checkpoint } = execution;
         if let Some(id) = checkpoint.filter(|id| self.checkpoint(*id).is_none()) {
-            return Rule::ToldIsSaved.broken(format!("task {label} started on checkpoint {id}, which is not saved"));
+            return Rule::ReportedIsSaved
+                .broken(format!("task {label} started on checkpoint {id}, which is not saved"));
         }
         let existing = self.tasks.iter().find(|(other, existing)| other == label || existing == key);
         let kind = match existing {
@@ -189,7 +192,7 @@ impl Oracle {
         if self.is_stale(*run) {
             return Ok(ExecutionKind::Zombie);
         }
-        Rule::DoneIsDone.broken(format!("task {label} started again, and its result was saved"))
+        Rule::FinishedNotRerun.broken(format!("task {label} started again, and its result was saved"))
     }
 
     fn is_finished(
@@ -205,14 +208,14 @@ impl Oracle {
     }
 
     /// Records that a node returned its result.
-    pub(crate) fn returns(&mut self, execution: &Execution) {
+    pub(crate) fn task_returned(&mut self, execution: &Execution) {
         if let Some(checkpoint) = execution.checkpoint.filter(|_| !self.is_stale(execution.run)) {
             self.returned.push((checkpoint, execution.key));
         }
     }
 
     /// Records a cancellation: everything returned until now has to be saved.
-    pub(crate) fn cancels(&mut self) {
+    pub(crate) fn record_cancellation(&mut self) {
         self.before_cancel = self.returned.len();
     }
 
@@ -226,7 +229,8 @@ impl Oracle {
         match returned.filter(|(id, _)| is_root(id)).find(|(id, key)| !is_saved(key, id)) {
             Some((_, key)) => {
                 let label = self.label_of(*key);
-                Rule::CleanCancel.broken(format!("task {label} had ended when the run was cancelled, and is lost"))
+                Rule::CancelKeepsResults
+                    .broken(format!("task {label} had ended when the run was cancelled, and is lost"))
             }
             None => Ok(()),
         }
@@ -234,14 +238,14 @@ impl Oracle {
 
     /// Returns true if a result is recorded.
     pub(crate) fn has_record(&self, key: TaskIdentity, name: &str) -> bool {
-        self.records.iter().any(|(task, record)| *task == key && record == name)
+        self.records.iter().any(|(task, recorded)| *task == key && recorded == name)
     }
 
     /// Checks that a result that is about to be computed is not recorded already.
-    pub(crate) fn makes(&self, execution: &Execution, name: &str) -> CheckResult {
+    pub(crate) fn record_computed(&self, execution: &Execution, name: &str) -> CheckResult {
         if self.has_record(execution.key, name) && !self.is_stale(execution.run) {
             let label = execution.label;
-            return Rule::OnceIsOnce.broken(format!("task {label} computed the recorded result `{name}` again"));
+            return Rule::OnceNotRepeated.broken(format!("task {label} computed the recorded result `{name}` again"));
         }
         Ok(())
     }
@@ -272,15 +276,15 @@ impl Oracle {
                 self.done.contains(&TaskIdentity::of(*task)) || has_step(*step)
             }
             MachineEvent::TaskFailed { task, .. } => self.failed.contains(&TaskIdentity::of(*task)),
-            MachineEvent::Interrupted { questions } => {
-                questions.iter().all(|question| self.questions.contains(&question.id))
+            MachineEvent::Interrupted { interrupts } => {
+                interrupts.iter().all(|interrupt| self.interrupts.contains(&interrupt.id))
             }
             _ => return Ok(false),
         };
         if is_saved {
             Ok(true)
         } else {
-            Rule::ToldIsSaved.broken(format!("reported before it was saved: {}", describe_event(event)))
+            Rule::ReportedIsSaved.broken(format!("reported before it was saved: {}", describe_event(event)))
         }
     }
 
@@ -289,7 +293,7 @@ impl Oracle {
         self.published.push(id);
         match self.checkpoint(id) {
             Some(_) => Ok(()),
-            None => Rule::ToldIsSaved.broken(format!("checkpoint {id} was reported to a client, and is not saved")),
+            None => Rule::ReportedIsSaved.broken(format!("checkpoint {id} was reported to a client, and is not saved")),
         }
     }
 
@@ -297,7 +301,7 @@ impl Oracle {
     pub(crate) fn check_published(&self, is_there: impl Fn(CheckpointId) -> bool) -> CheckResult {
         let inner = |id: &CheckpointId| self.checkpoint(*id).is_some_and(|saved| !saved.namespace.is_root());
         match self.published.iter().find(|id| !inner(id) && !is_there(**id)) {
-            Some(id) => Rule::ToldIsSaved.broken(format!("checkpoint {id} was reported, and is missing")),
+            Some(id) => Rule::ReportedIsSaved.broken(format!("checkpoint {id} was reported, and is missing")),
             None => Ok(()),
         }
     }
@@ -311,7 +315,7 @@ pub(crate) fn describe_event(event: &MachineEvent) -> String {
         MachineEvent::TaskFailed { node, step, .. } => format!("`{node}` of step {step} failed"),
         MachineEvent::Values { step, .. } => format!("the values of step {step}"),
         MachineEvent::Checkpoint { step, id, .. } => format!("checkpoint {id} of step {step}"),
-        MachineEvent::Interrupted { questions } => format!("{} questions", questions.len()),
+        MachineEvent::Interrupted { interrupts } => format!("{} interrupts", interrupts.len()),
         MachineEvent::Warning { message, .. } => message.clone(),
         _ => "another event".to_owned(),
     }

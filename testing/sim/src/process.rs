@@ -47,8 +47,8 @@ impl fmt::Display for AwaitPoint {
 }
 
 impl Process {
-    pub(crate) fn course(&self) -> MutexGuard<'_, SimulationState> {
-        self.sim.course()
+    pub(crate) fn state(&self) -> MutexGuard<'_, SimulationState> {
+        self.sim.state()
     }
 
     /// Returns the future of an await point, which never completes in a dead process.
@@ -65,64 +65,64 @@ impl Process {
             namespace: cx.namespace().clone(),
             checkpoint: cx.checkpoint_id(),
         };
-        let mut course = self.course();
-        if course.is_alive(self.number) {
-            let kind = course.record.task_started(&execution);
+        let mut state = self.state();
+        if state.is_alive(self.number) {
+            let kind = state.oracle.task_started(&execution);
             let number = self.number;
-            course.note(|| format!("process {number} starts task {label}: {kind:?}"));
+            state.trace_event(|| format!("process {number} starts task {label}: {kind:?}"));
             match kind {
                 Ok(ExecutionKind::First) => {}
-                Ok(ExecutionKind::Repeated) => course.tally.count(Fact::SecondExecutions),
-                Ok(ExecutionKind::Zombie) => course.tally.count(Fact::ZombieStarts),
-                Err(violation) => course.judge(Err(violation)),
+                Ok(ExecutionKind::Repeated) => state.counters.count(Fact::SecondExecutions),
+                Ok(ExecutionKind::Zombie) => state.counters.count(Fact::ZombieStarts),
+                Err(violation) => state.check(Err(violation)),
             }
         }
-        drop(course);
+        drop(state);
         execution
     }
 
     /// Records the result of a task.
-    pub(crate) fn returns(&self, execution: &Execution) {
-        let mut course = self.course();
-        if course.is_alive(self.number) {
-            course.record.returns(execution);
+    pub(crate) fn task_returned(&self, execution: &Execution) {
+        let mut state = self.state();
+        if state.is_alive(self.number) {
+            state.oracle.task_returned(execution);
         }
     }
 
     /// Records the computation of a recorded result.
-    pub(crate) fn makes(&self, execution: &Execution, name: &str) {
-        let mut course = self.course();
-        if course.is_alive(self.number) {
+    pub(crate) fn record_computed(&self, execution: &Execution, name: &str) {
+        let mut state = self.state();
+        if state.is_alive(self.number) {
             let label = execution.label;
-            course.note(|| format!("task {label} computes `{name}`"));
-            let verdict = course.record.makes(execution, name);
-            course.judge(verdict);
+            state.trace_event(|| format!("task {label} computes `{name}`"));
+            let check_result = state.oracle.record_computed(execution, name);
+            state.check(check_result);
         }
     }
 
     /// Records that a recorded result was used instead of a new one.
-    pub(crate) fn served(&self) {
-        self.course().tally.count(Fact::RecordsServed);
+    pub(crate) fn record_reused(&self) {
+        self.state().counters.count(Fact::RecordsReused);
     }
 
     /// Returns true if the process has lost its thread to another one.
     pub(crate) fn is_zombie(&self) -> bool {
-        self.course().is_zombie(self.number)
+        self.state().is_zombie(self.number)
     }
 
     /// Returns true if another process may act for the same client.
     pub(crate) fn has_rival(&self) -> bool {
-        matches!(self.course().plan, FaultPlan::TakeOver { .. })
+        matches!(self.state().plan, FaultPlan::TakeOver { .. })
     }
 
     /// Returns a random number below `many`, which is not 0.
     pub(crate) fn below(&self, many: usize) -> usize {
-        self.course().random.below(many as u32) as usize
+        self.state().random.below(many as u32) as usize
     }
 
     /// Returns true once in `many` on average.
     pub(crate) fn one_in(&self, many: u32) -> bool {
-        self.course().random.one_in(many)
+        self.state().random.one_in(many)
     }
 }
 
@@ -138,7 +138,7 @@ impl Future for AwaitPointFuture<'_> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let left = match self.left {
-            Some(left) => self.process.course().is_alive(self.process.number).then_some(left),
+            Some(left) => self.process.state().is_alive(self.process.number).then_some(left),
             None => self.process.sim.reach_await_point(self.process.number, self.point),
         };
         match left {

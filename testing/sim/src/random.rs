@@ -7,7 +7,7 @@ pub(crate) struct Random(u64);
 impl Random {
     /// Creates a generator for one of several uses of a seed. Similar seeds and numbers result in independent
     /// streams.
-    pub(crate) fn apart(seed: u64, number: u64) -> Self {
+    pub(crate) fn for_stream(seed: u64, number: u64) -> Self {
         let mut first = Self(seed ^ number.wrapping_mul(0xd6e8_feb8_6659_fd93));
         Self(first.next())
     }
@@ -40,14 +40,14 @@ mod tests {
     #[test]
     fn equal_seeds_give_equal_numbers() {
         let numbers = |seed| {
-            let mut random = Random::apart(seed, 0);
+            let mut random = Random::for_stream(seed, 0);
             [(); 4].map(|()| random.next())
         };
         assert_eq!(numbers(1), numbers(1));
         assert_ne!(numbers(1), numbers(2));
-        let mut random = Random::apart(7, 3);
-        let mut seen = [0_u32; 4];
-        (0..4_000).for_each(|_| seen[random.below(4) as usize] += 1);
-        assert!(seen.iter().all(|count| (800..1_200).contains(count)), "{seen:?}");
+        let mut random = Random::for_stream(7, 3);
+        let mut counts = [0_u32; 4];
+        (0..4_000).for_each(|_| counts[random.below(4) as usize] += 1);
+        assert!(counts.iter().all(|count| (800..1_200).contains(count)), "{counts:?}");
     }
 }

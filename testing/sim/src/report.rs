@@ -19,24 +19,26 @@ pub(crate) struct Report {
     pub(crate) total: CampaignResult,
     pub(crate) time: Duration,
     /// Invariants that no schedule has checked.
-    pub(crate) untried: Vec<Rule>,
+    pub(crate) unchecked: Vec<Rule>,
 }
 
 impl Report {
     /// Returns true if everything is as expected.
     pub(crate) fn is_good(&self) -> bool {
-        self.total.violation.is_none() && self.untried.is_empty() && self.seeded_bugs.iter().all(|(_, at)| at.is_some())
+        self.total.violation.is_none()
+            && self.unchecked.is_empty()
+            && self.seeded_bugs.iter().all(|(_, at)| at.is_some())
     }
 
     /// Returns the report as text.
     pub(crate) fn text(&self) -> String {
         let mut lines: Vec<String> = self.seeded_bugs.iter().map(seeded_bug_line).collect();
         for fact in Fact::ALL {
-            lines.push(format!("{:>14}  {}", self.total.tally.of(*fact), fact.name()));
+            lines.push(format!("{:>14}  {}", self.total.counters.of(*fact), fact.name()));
         }
-        lines.extend(self.untried.iter().map(|rule| format!("never checked: {rule}")));
+        lines.extend(self.unchecked.iter().map(|rule| format!("never checked: {rule}")));
         lines.extend(self.total.violation.iter().map(|violation| found_text(violation, None)));
-        let schedules = self.total.tally.of(Fact::Schedules);
+        let schedules = self.total.counters.of(Fact::Schedules);
         let speed = schedules as f64 / self.total.time.as_secs_f64().max(0.001);
         let found_bugs = self.seeded_bugs.iter().filter(|(_, at)| at.is_some()).count();
         lines.push(format!(
@@ -52,17 +54,19 @@ impl Report {
 
     /// Returns the report as JSON.
     pub(crate) fn json(&self) -> Value {
-        let facts: Map<String, Value> =
-            Fact::ALL.iter().map(|fact| (fact.name().replace(' ', "_"), json!(self.total.tally.of(*fact)))).collect();
+        let facts: Map<String, Value> = Fact::ALL
+            .iter()
+            .map(|fact| (fact.name().replace(' ', "_"), json!(self.total.counters.of(*fact))))
+            .collect();
         let seeded_bugs: Map<String, Value> =
             self.seeded_bugs.iter().map(|(bug, at)| (bug.name().to_owned(), json!(at))).collect();
         json!({
             "seed": self.seed,
             "seeds": self.total.seeds,
-            "schedules": self.total.tally.of(Fact::Schedules),
+            "schedules": self.total.counters.of(Fact::Schedules),
             "violations": u8::from(self.total.violation.is_some()),
             "found": self.total.violation.as_ref().map(|found| found_text(found, None)),
-            "untried": self.untried.iter().map(|rule| rule.name()).collect::<Vec<_>>(),
+            "untried": self.unchecked.iter().map(|rule| rule.name()).collect::<Vec<_>>(),
             "seeded_bugs": seeded_bugs,
             "facts": facts,
             "seconds": (self.time.as_secs_f64() * 10.0).round() / 10.0,

@@ -13,7 +13,7 @@ pub(crate) enum ClientStep {
     /// A run with an input.
     Input(u64),
     /// An external update while the thread is idle.
-    Note(u64),
+    Update(u64),
     /// Two concurrent runs of two clients.
     Pair(u64, u64),
 }
@@ -22,43 +22,43 @@ pub(crate) enum ClientStep {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
-    drawing: GraphKind,
+    graph_kind: GraphKind,
     items: &'static [ClientStep],
     /// Number of open interrupts at which an external update is made.
-    note_at: Option<usize>,
+    update_at: Option<usize>,
 }
 
-const fn simple(name: &'static str, drawing: GraphKind) -> Scenario {
-    Scenario { name, drawing, items: &[ClientStep::Input(1)], note_at: None }
+const fn simple(name: &'static str, graph_kind: GraphKind) -> Scenario {
+    Scenario { name, graph_kind, items: &[ClientStep::Input(1)], update_at: None }
 }
 
 /// All scenarios.
 pub(crate) const SCENARIOS: [Scenario; 16] = [
     simple("chain", GraphKind::Chain),
-    simple("fan-out", GraphKind::Fan),
+    simple("fan-out", GraphKind::FanOut),
     simple("sends", GraphKind::Sends),
     simple("deferred", GraphKind::Deferred),
-    simple("interrupt", GraphKind::Question),
-    simple("interrupts in one node", GraphKind::Questions),
+    simple("interrupt", GraphKind::Interrupt),
+    simple("interrupts in one node", GraphKind::ConsecutiveInterrupts),
     simple("parallel interrupts", GraphKind::Parallel),
-    simple("subgraph", GraphKind::Inner),
-    simple("subgraph with persistent state", GraphKind::Lodger),
+    simple("subgraph", GraphKind::Subgraph),
+    simple("subgraph with persistent state", GraphKind::PersistentSubgraph),
     simple("recorded results", GraphKind::Once),
     simple("retry and handler", GraphKind::Retry),
     simple("waiting", GraphKind::Wait),
     Scenario {
         name: "update between runs",
-        drawing: GraphKind::Chain,
-        items: &[ClientStep::Input(1), ClientStep::Note(1), ClientStep::Input(2)],
-        note_at: None,
+        graph_kind: GraphKind::Chain,
+        items: &[ClientStep::Input(1), ClientStep::Update(1), ClientStep::Input(2)],
+        update_at: None,
     },
-    Scenario { note_at: Some(1), ..simple("update at an interrupt", GraphKind::Question) },
-    Scenario { note_at: Some(1), ..simple("update between resume values", GraphKind::Parallel) },
-    Scenario { name: "two clients", drawing: GraphKind::Chain, items: &[ClientStep::Pair(1, 2)], note_at: None },
+    Scenario { update_at: Some(1), ..simple("update at an interrupt", GraphKind::Interrupt) },
+    Scenario { update_at: Some(1), ..simple("update between resume values", GraphKind::Parallel) },
+    Scenario { name: "two clients", graph_kind: GraphKind::Chain, items: &[ClientStep::Pair(1, 2)], update_at: None },
 ];
 
 /// Scenarios by the remainder of the seed: each one once, then the short ones again.
-const TURNS: [usize; 24] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 3, 4, 8, 9, 10, 11];
+const SCENARIO_BY_SEED: [usize; 24] = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 3, 4, 8, 9, 10, 11];
 
 /// A scenario with its parameters.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,8 +76,8 @@ pub(crate) struct ScenarioInstance {
 impl ScenarioInstance {
     /// Returns the scenario of a seed.
     pub(crate) fn of(seed: u64) -> Self {
-        let number = TURNS[(seed % TURNS.len() as u64) as usize];
-        let mut random = Random::apart(seed, u64::MAX - 1);
+        let number = SCENARIO_BY_SEED[(seed % SCENARIO_BY_SEED.len() as u64) as usize];
+        let mut random = Random::for_stream(seed, u64::MAX - 1);
         let scenario = &SCENARIOS[number];
         let max_rounds = if scenario.items.len() == 1 && scenario.items[0] == ClientStep::Input(1) { 2 } else { 1 };
         Self {
@@ -94,18 +94,18 @@ impl ScenarioInstance {
         &SCENARIOS[self.number]
     }
 
-    pub(crate) fn drawing(&self) -> GraphKind {
-        self.scenario().drawing
+    pub(crate) fn graph_kind(&self) -> GraphKind {
+        self.scenario().graph_kind
     }
 
     /// Returns the external update to make while this number of interrupts is open.
-    pub(crate) fn note_at(&self, open: usize) -> Option<u64> {
-        self.scenario().note_at.filter(|at| *at == open).map(|_| 1)
+    pub(crate) fn update_at(&self, open: usize) -> Option<u64> {
+        self.scenario().update_at.filter(|at| *at == open).map(|_| 1)
     }
 
     /// Returns true if interrupts are resumed one by one.
     pub(crate) fn resumes_one_by_one(&self) -> bool {
-        self.scenario().note_at.is_some()
+        self.scenario().update_at.is_some()
     }
 
     /// Returns true if two clients run concurrently.
@@ -114,17 +114,17 @@ impl ScenarioInstance {
     }
 
     /// Returns the scenarios with equally correct results: without faults, and with one client after the other.
-    pub(crate) fn models(&self) -> Vec<Self> {
-        let calm = Self { max_concurrency: usize::MAX, is_cold: false, ..self.clone() };
-        match calm.items[..] {
+    pub(crate) fn fault_free_variants(&self) -> Vec<Self> {
+        let fault_free = Self { max_concurrency: usize::MAX, is_cold: false, ..self.clone() };
+        match fault_free.items[..] {
             [ClientStep::Pair(one, other)] => {
                 let order = |first, second| Self {
                     items: vec![ClientStep::Input(first), ClientStep::Input(second)],
-                    ..calm.clone()
+                    ..fault_free.clone()
                 };
                 vec![order(one, other), order(other, one)]
             }
-            _ => vec![calm],
+            _ => vec![fault_free],
         }
     }
 
@@ -139,11 +139,11 @@ impl ScenarioInstance {
         for item in &self.items {
             match item {
                 ClientStep::Input(number) => inputs.push(*number),
-                ClientStep::Note(number) => notes.push(*number),
+                ClientStep::Update(number) => notes.push(*number),
                 ClientStep::Pair(one, other) => inputs.extend([*one, *other]),
             }
         }
-        notes.extend(self.scenario().note_at.map(|_| 1));
+        notes.extend(self.scenario().update_at.map(|_| 1));
         inputs.sort_unstable();
         (inputs, notes)
     }

@@ -28,45 +28,45 @@ pub(crate) struct ScheduleResult {
     /// Await points after the last process started.
     pub(crate) recovery: u32,
     pub(crate) violation: Option<Violation>,
-    pub(crate) tally: Counters,
+    pub(crate) counters: Counters,
     pub(crate) trace: Vec<String>,
-    pub(crate) line: ThreadHistory,
+    pub(crate) history: ThreadHistory,
 }
 
 type ProcessFuture = Pin<Box<dyn Future<Output = superstep::Result<()>> + Send>>;
 
 /// Runs a schedule.
-pub(crate) async fn perform(client: &Client, course: SimulationState) -> ScheduleResult {
+pub(crate) async fn perform(client: &Client, state: SimulationState) -> ScheduleResult {
     until_idle().await;
-    let sim = Simulation::new(SimulatedDisk::new(client.case.is_cold), course);
+    let sim = Simulation::new(SimulatedDisk::new(client.case.is_cold), state);
     let guard = CurrentSimulationGuard::enter(&sim);
-    live(client, &sim).await;
-    let line = end(client, &sim);
+    run_processes(client, &sim).await;
+    let history = end(client, &sim);
     drop(guard);
-    let mut course = sim.course();
-    course.tally.count(Fact::Schedules);
-    let awaits = u64::from(course.awaits);
-    course.tally.add(Fact::Awaits, awaits);
-    let resolved = course.violation.is_none() && course.tally.of(Fact::UnknownCommits) > 0;
-    course.tally.add(Fact::UnknownResolved, u64::from(resolved));
+    let mut state = sim.state();
+    state.counters.count(Fact::Schedules);
+    let awaits = u64::from(state.awaits);
+    state.counters.add(Fact::Awaits, awaits);
+    let resolved = state.violation.is_none() && state.counters.of(Fact::UnknownCommits) > 0;
+    state.counters.add(Fact::UnknownResolved, u64::from(resolved));
     ScheduleResult {
-        awaits: course.awaits,
-        calls: course.calls,
-        recovery: course.since_birth(),
-        violation: course.violation.take(),
-        tally: std::mem::take(&mut course.tally),
-        trace: course.trace.take().unwrap_or_default(),
-        line,
+        awaits: state.awaits,
+        calls: state.calls,
+        recovery: state.awaits_since_start(),
+        violation: state.violation.take(),
+        counters: std::mem::take(&mut state.counters),
+        trace: state.trace.take().unwrap_or_default(),
+        history,
     }
 }
 
 /// Runs one process after the other until the client has reached its goals.
-async fn live(client: &Client, sim: &Arc<Simulation>) {
+async fn run_processes(client: &Client, sim: &Arc<Simulation>) {
     let mut process = sim.start_process();
     let mut zombie: Option<ProcessFuture> = None;
     for _ in 0..=MAX_CLIENT_RESTARTS {
-        let mut life: Option<ProcessFuture> = Some(Box::pin(client.clone().run(process.clone())));
-        let watch = ProcessPoller { process: &process, life: &mut life, zombie: &mut zombie };
+        let mut attempt: Option<ProcessFuture> = Some(Box::pin(client.clone().run(process.clone())));
+        let watch = ProcessPoller { process: &process, attempt: &mut attempt, zombie: &mut zombie };
         match watch.await {
             Ok(Ok(())) => return await_zombie(&process, zombie).await,
             Ok(Err(error)) => {
@@ -75,31 +75,31 @@ async fn live(client: &Client, sim: &Arc<Simulation>) {
                 }
             }
             Err(ProcessFate::Died) => {
-                drop(life);
+                drop(attempt);
                 process = sim.start_process();
             }
             Err(ProcessFate::TakenOver) => {
-                zombie = life;
+                zombie = attempt;
                 process = sim.start_process();
             }
             Err(ProcessFate::Stopped) => return,
         }
-        sim.course().recovers();
+        sim.state().record_restart();
     }
-    sim.course().judge(Rule::Ends.broken(format!("the client did not succeed in {MAX_CLIENT_RESTARTS} recoveries")));
+    sim.state().check(Rule::Ends.broken(format!("the client did not succeed in {MAX_CLIENT_RESTARTS} recoveries")));
 }
 
 /// Waits for the end of a process that has lost its thread.
 async fn await_zombie(process: &Process, mut zombie: Option<ProcessFuture>) {
     if zombie.is_some() {
-        let _ = ProcessPoller { process, life: &mut zombie, zombie: &mut None }.await;
+        let _ = ProcessPoller { process, attempt: &mut zombie, zombie: &mut None }.await;
     }
 }
 
 /// Polls a process, and concurrently one that has lost the thread, until the state of the first changes.
 struct ProcessPoller<'a> {
     process: &'a Process,
-    life: &'a mut Option<ProcessFuture>,
+    attempt: &'a mut Option<ProcessFuture>,
     zombie: &'a mut Option<ProcessFuture>,
 }
 
@@ -108,12 +108,12 @@ impl Future for ProcessPoller<'_> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let this = &mut *self;
-        let fate = |context: &Context<'_>| this.process.course().fate(this.process.number, context.waker());
+        let fate = |context: &Context<'_>| this.process.state().fate(this.process.number, context.waker());
         if let Some(fate) = fate(context) {
             return Poll::Ready(Err(fate));
         }
-        let _ = poll_life(this.zombie, context);
-        let polled = poll_life(this.life, context);
+        let _ = poll_attempt(this.zombie, context);
+        let polled = poll_attempt(this.attempt, context);
         match fate(context) {
             Some(fate) => Poll::Ready(Err(fate)),
             None => polled.map(Ok),
@@ -121,77 +121,79 @@ impl Future for ProcessPoller<'_> {
     }
 }
 
-fn poll_life(life: &mut Option<ProcessFuture>, context: &mut Context<'_>) -> Poll<superstep::Result<()>> {
-    let polled = life.as_mut().map_or(Poll::Pending, |life| life.as_mut().poll(context));
+fn poll_attempt(attempt: &mut Option<ProcessFuture>, context: &mut Context<'_>) -> Poll<superstep::Result<()>> {
+    let polled = attempt.as_mut().map_or(Poll::Pending, |attempt| attempt.as_mut().poll(context));
     if polled.is_ready() {
-        *life = None;
+        *attempt = None;
     }
     polled
 }
 
 /// Checks the stored data at the end; reads the whole history if it is needed, and otherwise for some schedules.
 fn end(client: &Client, sim: &Simulation) -> ThreadHistory {
-    let mut course = sim.course();
-    if course.is_stuck {
-        course.judge(Rule::Ends.broken("the schedule is stuck: no task is ready or sleeps"));
+    let mut state = sim.state();
+    if state.is_stuck {
+        state.check(Rule::Ends.broken("the schedule is stuck: no task is ready or sleeps"));
     }
-    if course.violation.is_some() {
+    if state.violation.is_some() {
         return ThreadHistory::default();
     }
-    let verdict = check_end(client, &mut course, sim);
-    course.judge(verdict);
-    if course.follow.is_strict() && !course.random.one_in(FULL_READ_INTERVAL) {
+    let check_result = check_end(client, &mut state, sim);
+    state.check(check_result);
+    if state.history.is_strict() && !state.random.one_in(FULL_READ_INTERVAL) {
         return ThreadHistory::default();
     }
-    let read = ThreadHistory::read(&sim.disk, &course.record.checkpoints);
-    let verdict = match &read {
-        Ok(line) => course.follow.compare(line).and_then(|()| all_whole(line)),
-        Err(error) => Rule::SameLine.broken(format!("the history cannot be read: {error}")),
+    let read = ThreadHistory::read(&sim.disk, &state.oracle.checkpoints);
+    let check_result = match &read {
+        Ok(history) => state.history.compare(history).and_then(|()| check_all_consistent(history)),
+        Err(error) => Rule::HistoryUnchanged.broken(format!("the history cannot be read: {error}")),
     };
-    course.judge(verdict);
+    state.check(check_result);
     read.unwrap_or_default()
 }
 
 /// One in this number of histories is read completely from the disk.
 const FULL_READ_INTERVAL: u32 = 8;
 
-fn all_whole(line: &ThreadHistory) -> CheckResult {
-    let broken = line.rows.iter().find_map(|(moment, work)| check_consistent(work).err().map(|parts| (moment, parts)));
-    broken.map_or(Ok(()), |(moment, parts)| {
-        Rule::WholeSteps.broken(format!("an incomplete superstep: {moment:?}: {parts}"))
+fn check_all_consistent(history: &ThreadHistory) -> CheckResult {
+    let broken =
+        history.rows.iter().find_map(|(summary, work)| check_consistent(work).err().map(|problem| (summary, problem)));
+    broken.map_or(Ok(()), |(summary, problem)| {
+        Rule::CompleteSupersteps.broken(format!("an incomplete superstep: {summary:?}: {problem}"))
     })
 }
 
 /// Checks the invariants at the end of a schedule.
-fn check_end(client: &Client, course: &mut SimulationState, sim: &Simulation) -> CheckResult {
+fn check_end(client: &Client, state: &mut SimulationState, sim: &Simulation) -> CheckResult {
     let latest = match sim.disk.read(CheckpointSelector::Latest) {
         Ok(latest) => latest,
-        Err(error) => return Rule::SameLine.broken(format!("the last checkpoint cannot be read: {error}")),
+        Err(error) => return Rule::HistoryUnchanged.broken(format!("the last checkpoint cannot be read: {error}")),
     };
     let Some((work, loaded)) = latest else { return Rule::Ends.broken("no checkpoint is on the disk") };
     if !loaded.checkpoint.next_tasks.is_empty() {
         return Rule::Ends.broken(format!("there are next tasks: {:?}", loaded.checkpoint.next_tasks));
     }
-    check_consistent(&work).or_else(|parts| Rule::WholeSteps.broken(format!("incomplete at the end: {parts}")))?;
-    check_wanted(client, &work)?;
-    if course.follow.is_strict() {
-        course.tally.count(Fact::LinesCompared);
-        course.follow.ends(&course.record.checkpoints, &work)?;
+    check_consistent(&work)
+        .or_else(|problem| Rule::CompleteSupersteps.broken(format!("incomplete at the end: {problem}")))?;
+    check_applied_values(client, &work)?;
+    if state.history.is_strict() {
+        state.counters.count(Fact::HistoriesCompared);
+        state.history.ends(&state.oracle.checkpoints, &work)?;
     }
-    course.record.check_published(|id| sim.disk.has(id))?;
-    sim.expire_lease(course);
-    if course.held.is_none() && sim.disk.acquire(RunId::from_bits(u128::MAX)).is_err() {
+    state.oracle.check_published(|id| sim.disk.has(id))?;
+    sim.expire_lease(state);
+    if state.held.is_none() && sim.disk.acquire(RunId::from_bits(u128::MAX)).is_err() {
         return Rule::Ends.broken("no process has the thread, and none can acquire it");
     }
     match sim.disk.status() {
-        Ok(Some(ThreadStatus::Error)) if matches!(course.plan, FaultPlan::Store { .. }) => Ok(()),
+        Ok(Some(ThreadStatus::Error)) if matches!(state.plan, FaultPlan::Store { .. }) => Ok(()),
         Ok(Some(ThreadStatus::Idle)) => Ok(()),
         other => Rule::Ends.broken(format!("the run has ended, and the thread status is {other:?}")),
     }
 }
 
 /// Checks that every input and every external update was applied once.
-fn check_wanted(client: &Client, work: &SimState) -> CheckResult {
+fn check_applied_values(client: &Client, work: &SimState) -> CheckResult {
     let sorted = |numbers: &[u64]| {
         let mut sorted = numbers.to_vec();
         sorted.sort_unstable();
@@ -202,15 +204,15 @@ fn check_wanted(client: &Client, work: &SimState) -> CheckResult {
         return Ok(());
     }
     let (inputs, notes) = (&work.inputs, &work.notes);
-    Rule::SameLine.broken(format!("the inputs {inputs:?} and notes {notes:?} were applied"))
+    Rule::HistoryUnchanged.broken(format!("the inputs {inputs:?} and notes {notes:?} were applied"))
 }
 
 impl ScheduleResult {
     /// Returns the result of a schedule that failed.
     pub(crate) fn failed(violation: Violation) -> Self {
-        let mut tally = Counters::default();
-        tally.count(Fact::Schedules);
-        let line = ThreadHistory::default();
-        Self { awaits: 0, calls: 0, recovery: 0, violation: Some(violation), tally, trace: Vec::new(), line }
+        let mut counters = Counters::default();
+        counters.count(Fact::Schedules);
+        let history = ThreadHistory::default();
+        Self { awaits: 0, calls: 0, recovery: 0, violation: Some(violation), counters, trace: Vec::new(), history }
     }
 }

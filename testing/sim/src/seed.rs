@@ -19,8 +19,8 @@ use crate::simulation::SimulationState;
 
 /// State that a worker reuses between schedules: its graphs, and the correct histories.
 pub(crate) struct SeedWorker {
-    flows: Vec<Arc<ProcessGraphs>>,
-    right: Mutex<BTreeMap<BaselineKey, Arc<[ThreadHistory]>>>,
+    graphs: Vec<Arc<ProcessGraphs>>,
+    expected: Mutex<BTreeMap<BaselineKey, Arc<[ThreadHistory]>>>,
 }
 
 /// Key of the correct histories: scenario, rounds and width.
@@ -39,7 +39,7 @@ pub(crate) struct FoundViolation {
 /// Result of a seed.
 #[derive(Default)]
 pub(crate) struct SeedResult {
-    pub(crate) tally: Counters,
+    pub(crate) counters: Counters,
     pub(crate) violation: Option<FoundViolation>,
     /// Trace of the selected schedule.
     pub(crate) trace: Vec<String>,
@@ -47,41 +47,44 @@ pub(crate) struct SeedResult {
 
 impl SeedWorker {
     pub(crate) fn new() -> superstep::Result<Self> {
-        let three = |drawing: &GraphKind| Ok([drawing.compile()?, drawing.compile()?, drawing.compile()?].into());
-        let flows = GraphKind::ALL.iter().map(three).collect::<superstep::Result<_>>()?;
-        Ok(Self { flows, right: Mutex::default() })
+        let compile_three =
+            |graph_kind: &GraphKind| Ok([graph_kind.compile()?, graph_kind.compile()?, graph_kind.compile()?].into());
+        let graphs = GraphKind::ALL.iter().map(compile_three).collect::<superstep::Result<_>>()?;
+        Ok(Self { graphs, expected: Mutex::default() })
     }
 
     fn client(&self, case: &ScenarioInstance) -> Client {
-        Client { case: Arc::new(case.clone()), flows: self.flows[case.drawing() as usize].clone() }
+        Client { case: Arc::new(case.clone()), graphs: self.graphs[case.graph_kind() as usize].clone() }
     }
 
     /// Returns the correct histories of a scenario: those of runs without faults, in graph order.
-    async fn right(&self, case: &ScenarioInstance) -> Result<Arc<[ThreadHistory]>, Violation> {
+    async fn expected(&self, case: &ScenarioInstance) -> Result<Arc<[ThreadHistory]>, Violation> {
         let key = (case.number, case.rounds, case.width);
-        let cached = self.right.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        let cached = self.expected.lock().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
         if let Some(cached) = cached {
             return Ok(cached);
         }
-        let mut lines = Vec::new();
-        for model in case.models() {
-            let played =
-                guarded(&self.client(&model), SimulationState::new(0, 0, FaultPlan::Calm, HistoryMatcher::default()))
-                    .await;
-            played.violation.map_or(Ok(()), Err)?;
-            lines.push(played.line);
+        let mut histories = Vec::new();
+        for variant in case.fault_free_variants() {
+            let result = perform_catching_panics(
+                &self.client(&variant),
+                SimulationState::new(0, 0, FaultPlan::NoFault, HistoryMatcher::default()),
+            )
+            .await;
+            result.violation.map_or(Ok(()), Err)?;
+            histories.push(result.history);
         }
-        let lines: Arc<[ThreadHistory]> = lines.into();
-        self.right.lock().unwrap_or_else(PoisonError::into_inner).insert(key, lines.clone());
-        Ok(lines)
+        let histories: Arc<[ThreadHistory]> = histories.into();
+        self.expected.lock().unwrap_or_else(PoisonError::into_inner).insert(key, histories.clone());
+        Ok(histories)
     }
 }
 
 /// Runs a schedule; a panic of the engine counts as a violation.
-async fn guarded(client: &Client, course: SimulationState) -> ScheduleResult {
-    let mut played = pin!(perform(client, course));
+async fn perform_catching_panics(client: &Client, state: SimulationState) -> ScheduleResult {
+    let mut schedule = pin!(perform(client, state));
     std::future::poll_fn(|context| {
-        catch_unwind(AssertUnwindSafe(|| played.as_mut().poll(context))).unwrap_or_else(|panic| {
+        catch_unwind(AssertUnwindSafe(|| schedule.as_mut().poll(context))).unwrap_or_else(|panic| {
             let text = format!("the engine panicked: {}", panic_message(&*panic));
             Poll::Ready(ScheduleResult::failed(Violation { rule: Rule::Ends, text }))
         })
@@ -90,14 +93,14 @@ async fn guarded(client: &Client, course: SimulationState) -> ScheduleResult {
 }
 
 /// Runs the schedules of a seed, all of them or up to the traced one. Stops at a violation.
-pub(crate) async fn perform_seed(bench: Arc<SeedWorker>, seed: u64, traced: Option<u32>) -> SeedResult {
+pub(crate) async fn perform_seed(worker: Arc<SeedWorker>, seed: u64, traced: Option<u32>) -> SeedResult {
     let case = ScenarioInstance::of(seed);
-    let mut seed_run = SeedRun { seed, traced, client: bench.client(&case), end: SeedResult::default() };
-    match bench.right(&case).await {
-        Ok(right) => seed_run.perform(&right).await,
+    let mut seed_run = SeedRun { seed, traced, client: worker.client(&case), end: SeedResult::default() };
+    match worker.expected(&case).await {
+        Ok(expected) => seed_run.perform(&expected).await,
         Err(violation) => {
-            seed_run.end.tally.count(Fact::Schedules);
-            seed_run.find(0, FaultPlan::Calm, violation);
+            seed_run.end.counters.count(Fact::Schedules);
+            seed_run.find(0, FaultPlan::NoFault, violation);
         }
     }
     seed_run.end
@@ -112,35 +115,41 @@ struct SeedRun {
 }
 
 impl SeedRun {
-    async fn perform(&mut self, right: &Arc<[ThreadHistory]>) {
-        let Some(calm) = self.play(0, FaultPlan::Calm, right).await else { return };
-        let length = BaselineCounts { awaits: calm.awaits, calls: calm.calls };
+    async fn perform(&mut self, expected: &Arc<[ThreadHistory]>) {
+        let Some(fault_free) = self.run_schedule(0, FaultPlan::NoFault, expected).await else { return };
+        let length = BaselineCounts { awaits: fault_free.awaits, calls: fault_free.calls };
         let mut waiting = plans(self.seed, length, ScenarioLimits { takeover: !self.client.case.is_pair() });
         let mut number = 0;
         while let Some(plan) = waiting.get(number).copied() {
             number += 1;
-            let Some(played) = self.play(number as u32, plan, right).await else { return };
+            let Some(result) = self.run_schedule(number as u32, plan, expected).await else { return };
             if let FaultPlan::Crash { at } = plan {
-                waiting.extend(second_crashes(self.seed, length, at, played.recovery));
+                waiting.extend(second_crashes(self.seed, length, at, result.recovery));
             }
         }
     }
 
     /// Runs one schedule. Returns `None` if no further schedule is needed.
-    async fn play(&mut self, number: u32, plan: FaultPlan, right: &Arc<[ThreadHistory]>) -> Option<ScheduleResult> {
+    async fn run_schedule(
+        &mut self,
+        number: u32,
+        plan: FaultPlan,
+        expected: &Arc<[ThreadHistory]>,
+    ) -> Option<ScheduleResult> {
         // A queued run starts after the run before it has failed, and drops the next tasks of that run.
-        let drops = matches!(plan, FaultPlan::Store { .. } | FaultPlan::Cancel { .. } | FaultPlan::Drain { .. });
-        let right = Some(right.clone()).filter(|_| !(drops && self.client.case.is_pair()));
-        let mut course = SimulationState::new(self.seed, number, plan, HistoryMatcher::new(right));
-        let is_wanted = self.traced == Some(number);
-        course.trace = is_wanted.then(|| vec![self.title(plan)]);
-        let mut played = guarded(&self.client, course).await;
-        self.end.tally.merge(&played.tally);
-        if let Some(violation) = played.violation.take() {
+        let loses_next_tasks =
+            matches!(plan, FaultPlan::Store { .. } | FaultPlan::Cancel { .. } | FaultPlan::Drain { .. });
+        let expected = Some(expected.clone()).filter(|_| !(loses_next_tasks && self.client.case.is_pair()));
+        let mut state = SimulationState::new(self.seed, number, plan, HistoryMatcher::new(expected));
+        let is_traced = self.traced == Some(number);
+        state.trace = is_traced.then(|| vec![self.title(plan)]);
+        let mut result = perform_catching_panics(&self.client, state).await;
+        self.end.counters.merge(&result.counters);
+        if let Some(violation) = result.violation.take() {
             self.find(number, plan, violation);
         }
-        self.end.trace = std::mem::take(&mut played.trace);
-        (self.end.violation.is_none() && !is_wanted).then_some(played)
+        self.end.trace = std::mem::take(&mut result.trace);
+        (self.end.violation.is_none() && !is_traced).then_some(result)
     }
 
     fn title(&self, plan: FaultPlan) -> String {

@@ -21,12 +21,12 @@ use crate::random::Random;
 use crate::state::check_consistent;
 
 /// Time for which a lease outlives its process, in microseconds.
-const LEASE: i64 = 20_000;
+const LEASE_DURATION_MICROS: i64 = 20_000;
 
 /// One schedule.
 pub(crate) struct Simulation {
     pub(crate) disk: SimulatedDisk,
-    course: Mutex<SimulationState>,
+    state: Mutex<SimulationState>,
 }
 
 /// Fate of a process.
@@ -41,117 +41,121 @@ pub(crate) enum ProcessFate {
 }
 
 impl Simulation {
-    pub(crate) fn new(disk: SimulatedDisk, course: SimulationState) -> Arc<Self> {
-        Arc::new(Self { disk, course: Mutex::new(course) })
+    pub(crate) fn new(disk: SimulatedDisk, state: SimulationState) -> Arc<Self> {
+        Arc::new(Self { disk, state: Mutex::new(state) })
     }
 
-    pub(crate) fn course(&self) -> MutexGuard<'_, SimulationState> {
-        self.course.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn state(&self) -> MutexGuard<'_, SimulationState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Starts a process.
     pub(crate) fn start_process(self: &Arc<Self>) -> Process {
-        let mut course = self.course();
-        let number = course.lives.len();
-        let makes_ids_again = matches!(course.plan, FaultPlan::Clash { .. }) && number == 1;
-        let (born, first_id) = (course.awaits, if makes_ids_again { 0 } else { number as u64 });
-        course.note(|| format!("process {number} starts"));
-        course.lives.push(ProcessState {
+        let mut state = self.state();
+        let number = state.processes.len();
+        let repeats_ids = matches!(state.plan, FaultPlan::IdConflict { .. }) && number == 1;
+        let (started_at_await, first_id) = (state.awaits, if repeats_ids { 0 } else { number as u64 });
+        state.trace_event(|| format!("process {number} starts"));
+        state.processes.push(ProcessState {
             is_alive: true,
             is_zombie: false,
-            born,
+            started_at_await,
             first_id,
             ids: 0,
             controls: Vec::new(),
         });
-        drop(course);
+        drop(state);
         Process { sim: self.clone(), number }
     }
 
     /// Handles an idle runtime: advances the time, or marks the schedule as stuck.
     pub(crate) fn advance_time_or_stall(&self) {
-        let mut course = self.course();
-        if !course.clock.advance_to_next_wakeup() {
-            course.is_stuck = true;
-            course.wake_watcher();
+        let mut state = self.state();
+        if !state.clock.advance_to_next_wakeup() {
+            state.is_stuck = true;
+            state.wake_watcher();
         }
     }
 
     /// Reaches an await point. Returns how often the process yields, or `None` if it is dead.
     pub(crate) fn reach_await_point(&self, process: usize, point: AwaitPoint) -> Option<u32> {
-        let mut course = self.course();
-        if !course.lives[process].is_alive {
+        let mut state = self.state();
+        if !state.processes[process].is_alive {
             return None;
         }
-        course.awaits += 1;
-        let number = course.awaits;
-        course.note(|| format!("await {number}: process {process} {point}"));
-        if course.random.one_in(READS) {
-            let verdict = self.read(&mut course);
-            course.judge(verdict);
+        state.awaits += 1;
+        let number = state.awaits;
+        state.trace_event(|| format!("await {number}: process {process} {point}"));
+        if state.random.one_in(READ_INTERVAL) {
+            let check_result = self.read(&mut state);
+            state.check(check_result);
         }
-        self.inject_fault(&mut course, process);
-        course.lives[process].is_alive.then(|| course.random_yields())
+        self.inject_fault(&mut state, process);
+        state.processes[process].is_alive.then(|| state.random_yields())
     }
 
     /// Reads the thread as another process.
-    fn read(&self, course: &mut SimulationState) -> CheckResult {
-        let unreadable = |error: Error| Violation { rule: Rule::WholeSteps, text: format!("a reader got {error}") };
+    fn read(&self, state: &mut SimulationState) -> CheckResult {
+        let unreadable =
+            |error: Error| Violation { rule: Rule::CompleteSupersteps, text: format!("a reader got {error}") };
         let Some((work, loaded)) = self.disk.read(CheckpointSelector::Latest).map_err(unreadable)? else {
             return Ok(());
         };
-        course.tally.count(Fact::Reads);
+        state.counters.count(Fact::Reads);
         let step = loaded.checkpoint.step;
-        check_consistent(&work)
-            .or_else(|parts| Rule::WholeSteps.broken(format!("a reader saw an incomplete step {step}: {parts}")))
+        check_consistent(&work).or_else(|problem| {
+            Rule::CompleteSupersteps.broken(format!("a reader saw an incomplete step {step}: {problem}"))
+        })
     }
 
     /// Injects the fault of the plan if its await point is reached.
-    fn inject_fault(&self, course: &mut SimulationState, process: usize) {
-        if !course.is_due(process) {
+    fn inject_fault(&self, state: &mut SimulationState, process: usize) {
+        if !state.is_due(process) {
             return;
         }
-        course.strikes += 1;
-        course.random = Random::apart(course.seed, u64::from(course.number));
-        match course.plan {
-            FaultPlan::Crash { .. } | FaultPlan::CrashTwice { .. } | FaultPlan::Clash { .. } => course.kill(process),
-            FaultPlan::TakeOver { .. } => match course.held.take_if(|held| held.process == process) {
+        state.faults_injected += 1;
+        state.random = Random::for_stream(state.seed, u64::from(state.number));
+        match state.plan {
+            FaultPlan::Crash { .. } | FaultPlan::CrashTwice { .. } | FaultPlan::IdConflict { .. } => {
+                state.kill(process)
+            }
+            FaultPlan::TakeOver { .. } => match state.held.take_if(|held| held.process == process) {
                 Some(held) => {
-                    course.note(|| format!("process {process} loses the thread without noticing"));
+                    state.trace_event(|| format!("process {process} loses the thread without noticing"));
                     self.disk.release(&held.lease);
-                    course.record.released(held.lease.fence);
-                    course.tally.count(Fact::Takeovers);
-                    course.lives[process].is_zombie = true;
-                    course.is_taken_over = true;
-                    course.wake_watcher();
+                    state.oracle.released(held.lease.fence);
+                    state.counters.count(Fact::Takeovers);
+                    state.processes[process].is_zombie = true;
+                    state.is_taken_over = true;
+                    state.wake_watcher();
                 }
-                None => course.kill(process),
+                None => state.kill(process),
             },
-            FaultPlan::Cancel { .. } => course.stop_runs(process, Fact::Cancels, RunControl::cancel),
-            FaultPlan::Drain { .. } => course.stop_runs(process, Fact::Drains, RunControl::drain),
-            FaultPlan::Calm | FaultPlan::Reorder | FaultPlan::Store { .. } => {}
+            FaultPlan::Cancel { .. } => state.stop_runs(process, Fact::Cancels, RunControl::cancel),
+            FaultPlan::Drain { .. } => state.stop_runs(process, Fact::Drains, RunControl::drain),
+            FaultPlan::NoFault | FaultPlan::Reorder | FaultPlan::Store { .. } => {}
         }
     }
 
     /// Releases the thread after its dead holder's lease has expired.
-    pub(crate) fn expire_lease(&self, course: &mut SimulationState) {
-        let now = course.clock.now;
-        if let Some(held) = course.held.take_if(|held| held.expires_at.is_some_and(|expires_at| expires_at <= now)) {
-            course.note(|| format!("lease {} expires", held.lease.fence));
+    pub(crate) fn expire_lease(&self, state: &mut SimulationState) {
+        let now = state.clock.now;
+        if let Some(held) = state.held.take_if(|held| held.expires_at.is_some_and(|expires_at| expires_at <= now)) {
+            state.trace_event(|| format!("lease {} expires", held.lease.fence));
             self.disk.release(&held.lease);
-            course.record.released(held.lease.fence);
+            state.oracle.released(held.lease.fence);
         }
     }
 }
 
 /// At one in this number of await points, another process reads the thread.
-const READS: u32 = 24;
+const READ_INTERVAL: u32 = 24;
 
 struct ProcessState {
     is_alive: bool,
     is_zombie: bool,
     /// Await points before the process started.
-    born: u32,
+    started_at_await: u32,
     first_id: u64,
     ids: u64,
     controls: Vec<RunControl>,
@@ -182,29 +186,29 @@ pub(crate) struct SimulationState {
     pub(crate) calls: u32,
     /// Number of failed checkpointer calls.
     pub(crate) failures: u32,
-    strikes: u32,
-    lives: Vec<ProcessState>,
+    faults_injected: u32,
+    processes: Vec<ProcessState>,
     pub(crate) held: Option<HeldLease>,
     outage: Option<StoreOutage>,
-    pub(crate) record: Oracle,
+    pub(crate) oracle: Oracle,
     pub(crate) client_memory: ClientMemory,
-    pub(crate) follow: HistoryMatcher,
+    pub(crate) history: HistoryMatcher,
     pub(crate) clock: ClockState,
     watcher: Option<Waker>,
     pub(crate) is_stuck: bool,
     is_taken_over: bool,
-    pub(crate) tally: Counters,
+    pub(crate) counters: Counters,
     pub(crate) violation: Option<Violation>,
     pub(crate) trace: Option<Vec<String>>,
-    is_straight: bool,
+    in_graph_order: bool,
 }
 
 impl SimulationState {
     /// Creates the state of a new schedule. Without histories to compare with, no process yields: tasks run in graph
     /// order.
-    pub(crate) fn new(seed: u64, number: u32, plan: FaultPlan, follow: HistoryMatcher) -> Self {
-        let is_straight = seed == 0 && !follow.is_strict();
-        let random = Random::apart(seed, if plan == FaultPlan::Reorder { u64::from(number) } else { 0 });
+    pub(crate) fn new(seed: u64, number: u32, plan: FaultPlan, history: HistoryMatcher) -> Self {
+        let in_graph_order = seed == 0 && !history.is_strict();
+        let random = Random::for_stream(seed, if plan == FaultPlan::Reorder { u64::from(number) } else { 0 });
         Self {
             seed,
             number,
@@ -213,35 +217,35 @@ impl SimulationState {
             awaits: 0,
             calls: 0,
             failures: 0,
-            strikes: 0,
-            lives: Vec::new(),
+            faults_injected: 0,
+            processes: Vec::new(),
             held: None,
             outage: None,
-            record: Oracle::default(),
+            oracle: Oracle::default(),
             client_memory: ClientMemory::default(),
-            follow,
+            history,
             clock: ClockState::default(),
             watcher: None,
             is_stuck: false,
             is_taken_over: false,
-            tally: Counters::default(),
+            counters: Counters::default(),
             violation: None,
             trace: None,
-            is_straight,
+            in_graph_order,
         }
     }
 
     /// Adds a line to the trace if it is enabled.
-    pub(crate) fn note(&mut self, line: impl FnOnce() -> String) {
+    pub(crate) fn trace_event(&mut self, line: impl FnOnce() -> String) {
         if let Some(trace) = &mut self.trace {
             trace.push(line());
         }
     }
 
     /// Ends the schedule if a check failed.
-    pub(crate) fn judge(&mut self, verdict: CheckResult) {
-        let Err(violation) = verdict else { return };
-        self.note(|| format!("BROKEN: {}: {}", violation.rule, violation.text));
+    pub(crate) fn check(&mut self, check_result: CheckResult) {
+        let Err(violation) = check_result else { return };
+        self.trace_event(|| format!("BROKEN: {}: {}", violation.rule, violation.text));
         self.violation.get_or_insert(violation);
         self.wake_watcher();
     }
@@ -260,102 +264,102 @@ impl SimulationState {
         if self.violation.is_some() || self.is_stuck {
             return Some(ProcessFate::Stopped);
         }
-        if !self.lives[process].is_alive {
+        if !self.processes[process].is_alive {
             return Some(ProcessFate::Died);
         }
         std::mem::take(&mut self.is_taken_over).then_some(ProcessFate::TakenOver)
     }
 
     pub(crate) fn is_alive(&self, process: usize) -> bool {
-        self.lives[process].is_alive
+        self.processes[process].is_alive
     }
 
     /// Returns true if a process has lost the thread and continues without knowing it.
     pub(crate) fn is_zombie(&self, process: usize) -> bool {
-        self.lives[process].is_zombie
+        self.processes[process].is_zombie
     }
 
     /// Returns the number of await points since the last process started.
-    pub(crate) fn since_birth(&self) -> u32 {
-        self.lives.last().map_or(0, |life| self.awaits - life.born)
+    pub(crate) fn awaits_since_start(&self) -> u32 {
+        self.processes.last().map_or(0, |process| self.awaits - process.started_at_await)
     }
 
     fn is_due(&self, process: usize) -> bool {
-        match (self.plan, self.strikes) {
+        match (self.plan, self.faults_injected) {
             (
                 FaultPlan::Crash { at }
                 | FaultPlan::CrashTwice { at, .. }
-                | FaultPlan::Clash { at }
+                | FaultPlan::IdConflict { at }
                 | FaultPlan::TakeOver { at }
                 | FaultPlan::Cancel { at }
                 | FaultPlan::Drain { at },
                 0,
             ) => self.awaits == at,
-            (FaultPlan::CrashTwice { then, .. }, 1) => self.awaits - self.lives[process].born == then,
+            (FaultPlan::CrashTwice { then, .. }, 1) => self.awaits - self.processes[process].started_at_await == then,
             _ => false,
         }
     }
 
     fn kill(&mut self, process: usize) {
-        self.note(|| format!("process {process} crashes"));
-        self.lives[process].is_alive = false;
-        self.tally.count(if self.strikes > 1 { Fact::DoubleCrashes } else { Fact::Crashes });
-        let waits = if self.random.one_in(4) { LEASE } else { 0 };
+        self.trace_event(|| format!("process {process} crashes"));
+        self.processes[process].is_alive = false;
+        self.counters.count(if self.faults_injected > 1 { Fact::DoubleCrashes } else { Fact::Crashes });
+        let lease_time = if self.random.one_in(4) { LEASE_DURATION_MICROS } else { 0 };
         if let Some(held) = self.held.as_mut().filter(|held| held.process == process) {
-            held.expires_at = Some(self.clock.now + waits);
+            held.expires_at = Some(self.clock.now + lease_time);
         }
         self.wake_watcher();
     }
 
     fn stop_runs(&mut self, process: usize, fact: Fact, stop: fn(&RunControl)) {
-        let controls = std::mem::take(&mut self.lives[process].controls);
+        let controls = std::mem::take(&mut self.processes[process].controls);
         if controls.is_empty() {
             return;
         }
-        self.note(|| format!("the runs of process {process} are stopped: {}", fact.name()));
-        self.tally.count(fact);
-        self.record.cancels();
+        self.trace_event(|| format!("the runs of process {process} are stopped: {}", fact.name()));
+        self.counters.count(fact);
+        self.oracle.record_cancellation();
         controls.iter().for_each(stop);
     }
 
     /// Registers a run that the plan may stop.
-    pub(crate) fn runs(&mut self, process: usize, control: &RunControl) {
-        self.lives[process].controls.push(control.clone());
+    pub(crate) fn register_run(&mut self, process: usize, control: &RunControl) {
+        self.processes[process].controls.push(control.clone());
     }
 
     /// Records that the process has no active run.
-    pub(crate) fn rests(&mut self, process: usize) {
-        self.lives[process].controls.clear();
+    pub(crate) fn end_runs(&mut self, process: usize) {
+        self.processes[process].controls.clear();
     }
 
     /// Returns how often a process yields: mostly not at all, which saves time.
     fn random_yields(&mut self) -> u32 {
-        if self.is_straight { 0 } else { [0, 0, 0, 0, 1, 1, 2, 4][self.random.below(8) as usize] }
+        if self.in_graph_order { 0 } else { [0, 0, 0, 0, 1, 1, 2, 4][self.random.below(8) as usize] }
     }
 
     /// Returns an id that sorts after all earlier ids of this process.
     pub(crate) fn fresh_id(&mut self, process: usize) -> u128 {
-        let life = &mut self.lives[process];
-        life.ids += 1;
-        (u128::from(life.first_id + 1) << 64) | u128::from(life.ids)
+        let process = &mut self.processes[process];
+        process.ids += 1;
+        (u128::from(process.first_id + 1) << 64) | u128::from(process.ids)
     }
 
     /// Counts a call of the checkpointer and returns its fault, if any.
     pub(crate) fn call(&mut self) -> Option<StoreFault> {
         self.calls += 1;
         let fault = match (self.plan, &self.outage) {
-            (_, Some(outage)) => StoreFault { lasts: true, applied: false, code: outage.code },
+            (_, Some(outage)) => StoreFault { persists: true, applied: false, code: outage.code },
             (FaultPlan::Store { call, fault }, None) if call == self.calls => fault,
             _ => return None,
         };
-        if fault.lasts && self.outage.is_none() {
+        if fault.persists && self.outage.is_none() {
             let left = 1 + self.random.below(3);
             self.outage = Some(StoreOutage { code: fault.code, left });
         }
         self.failures += 1;
-        self.tally.count(Fact::StoreFailures);
+        self.counters.count(Fact::StoreFailures);
         let call = self.calls;
-        self.note(|| {
+        self.trace_event(|| {
             let effect = if fault.applied { "with effect" } else { "without effect" };
             format!("checkpointer call {call} fails with {}, {effect}", fault.code)
         });
@@ -363,8 +367,8 @@ impl SimulationState {
     }
 
     /// Records a restart of a client; a failing checkpointer is repaired after some restarts.
-    pub(crate) fn recovers(&mut self) {
-        self.tally.count(Fact::Recoveries);
+    pub(crate) fn record_restart(&mut self) {
+        self.counters.count(Fact::Recoveries);
         if let Some(outage) = &mut self.outage {
             outage.left -= 1;
         }
@@ -373,7 +377,7 @@ impl SimulationState {
 
     /// Records a granted lease. If the process never learns of it, the lease expires.
     pub(crate) fn lease_granted(&mut self, process: usize, lease: Lease) {
-        self.held = Some(HeldLease { lease, process, expires_at: Some(self.clock.now + LEASE) });
+        self.held = Some(HeldLease { lease, process, expires_at: Some(self.clock.now + LEASE_DURATION_MICROS) });
     }
 
     /// Records that a process knows its lease, which then lasts until it is released.

@@ -8,14 +8,14 @@ use crate::scenario::SCENARIOS;
 use crate::seed::SeedResult;
 
 /// Locks the process, because a seeded bug affects all runs in it.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock_seeded_bugs() -> MutexGuard<'static, ()> {
+    static LOCK: Mutex<()> = Mutex::new(());
+    LOCK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Runs a seed up to a schedule and returns the trace of that schedule.
-fn perform(stage: &DeterministicRuntime, bench: &Arc<SeedWorker>, seed: u64, schedule: u32) -> SeedResult {
-    stage.perform(perform_seed(bench.clone(), seed, Some(schedule)))
+fn perform(runtime: &DeterministicRuntime, worker: &Arc<SeedWorker>, seed: u64, schedule: u32) -> SeedResult {
+    runtime.perform(perform_seed(worker.clone(), seed, Some(schedule)))
 }
 
 fn new_runtime() -> (DeterministicRuntime, Arc<SeedWorker>) {
@@ -24,13 +24,13 @@ fn new_runtime() -> (DeterministicRuntime, Arc<SeedWorker>) {
 
 #[test]
 fn a_schedule_replays_to_the_identical_trace() {
-    let _alone = alone();
-    let (used, bench) = new_runtime();
+    let _lock = lock_seeded_bugs();
+    let (first_runtime, worker) = new_runtime();
     for seed in 0..SCENARIOS.len() as u64 {
         for schedule in [0, 2, 17, 60] {
-            let first = perform(&used, &bench, seed, schedule).trace;
-            let (stage, bench) = new_runtime();
-            let second = perform(&stage, &bench, seed, schedule).trace;
+            let first = perform(&first_runtime, &worker, seed, schedule).trace;
+            let (runtime, worker) = new_runtime();
+            let second = perform(&runtime, &worker, seed, schedule).trace;
             assert!(first.len() > 20, "seed {seed} schedule {schedule}: {first:?}");
             assert_eq!(first, second, "seed {seed} schedule {schedule}");
         }
@@ -39,35 +39,35 @@ fn a_schedule_replays_to_the_identical_trace() {
 
 #[test]
 fn no_scenario_breaks_a_rule() {
-    let _alone = alone();
-    let (stage, bench) = new_runtime();
+    let _lock = lock_seeded_bugs();
+    let (runtime, worker) = new_runtime();
     for seed in 24..24 + SCENARIOS.len() as u64 {
-        let end = perform(&stage, &bench, seed, 70);
+        let end = perform(&runtime, &worker, seed, 70);
         assert_eq!(end.violation, None);
     }
 }
 
 #[test]
 fn results_do_not_depend_on_the_number_of_threads() {
-    let _alone = alone();
+    let _lock = lock_seeded_bugs();
     let total = |threads| campaign::run(&Seeds::From(3, 400), threads, "test").unwrap();
     let (one, three) = (total(1), total(3));
-    assert_eq!((one.tally, one.seeds), (three.tally, three.seeds));
+    assert_eq!((one.counters, one.seeds), (three.counters, three.seeds));
 }
 
 #[test]
 fn a_seeded_bug_is_found_by_its_seed() {
-    let _alone = alone();
+    let _lock = lock_seeded_bugs();
     let check = |bug: SeededBug, seed: u64, rule: Rule| {
         enable(Some(bug));
         let total = campaign::run(&Seeds::List(&[seed]), 1, "test").unwrap();
         enable(None);
         assert_eq!(total.violation.map(|found| found.violation.rule), Some(rule), "{bug}");
     };
-    check(SeededBug::ArrivalOrderFold, 1, Rule::SameLine);
-    check(SeededBug::EventBeforeCommit, 1, Rule::ToldIsSaved);
+    check(SeededBug::ArrivalOrderFold, 1, Rule::HistoryUnchanged);
+    check(SeededBug::EventBeforeCommit, 1, Rule::ReportedIsSaved);
     check(SeededBug::ResumeTwice, 4, Rule::AnsweredOnce);
-    check(SeededBug::WritesAfterCheckpoint, 1, Rule::WholeSteps);
+    check(SeededBug::WritesAfterCheckpoint, 1, Rule::CompleteSupersteps);
     check(SeededBug::NoFence, 1, Rule::OneWriter);
 }
 

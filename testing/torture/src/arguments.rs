@@ -22,16 +22,16 @@ impl Arguments {
     ///
     /// # Errors
     /// Returns an error text if an argument is invalid.
-    pub(crate) fn read(mut words: impl Iterator<Item = String>) -> Result<Self, String> {
+    pub(crate) fn read(mut args: impl Iterator<Item = String>) -> Result<Self, String> {
         let mut read = Self { kills: DEFAULT_KILLS, seed: 1, only: None, json: false };
-        while let Some(word) = words.next() {
-            let mut value = || words.next().ok_or_else(|| format!("`{word}` needs a value"));
-            match word.as_str() {
-                "--kills" => read.kills = number(&word, &value()?)?,
-                "--seed" => read.seed = number(&word, &value()?)?,
+        while let Some(arg) = args.next() {
+            let mut value = || args.next().ok_or_else(|| format!("`{arg}` needs a value"));
+            match arg.as_str() {
+                "--kills" => read.kills = number(&arg, &value()?)?,
+                "--seed" => read.seed = number(&arg, &value()?)?,
                 "--only" => read.only = Some(value()?),
                 "--json" => read.json = true,
-                _ => return Err(format!("unknown argument `{word}`\n{USAGE}")),
+                _ => return Err(format!("unknown argument `{arg}`\n{USAGE}")),
             }
         }
         Ok(read)

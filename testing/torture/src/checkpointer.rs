@@ -19,7 +19,7 @@ pub(crate) enum CheckpointerLocation {
     /// SQLite file without a sync per commit, with which power loss must lose data.
     SqliteNormal(PathBuf),
     /// SQLite file with a short lease timeout, which takes over threads of suspended processes.
-    SqliteHasty(PathBuf),
+    SqliteShortLease(PathBuf),
     /// PostgreSQL URL, with a short lease timeout.
     Postgres(String),
     /// Folder of files, with a short lease timeout.
@@ -27,7 +27,7 @@ pub(crate) enum CheckpointerLocation {
 }
 
 /// Base of the short lease timeouts.
-const MOMENT: Duration = Duration::from_millis(200);
+const SHORT_LEASE_TIMEOUT: Duration = Duration::from_millis(200);
 /// Lease timeout with PostgreSQL.
 const POSTGRES_LEASE_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -48,21 +48,21 @@ impl CheckpointerLocation {
         match kind {
             "sqlite" => Ok(Self::Sqlite(location.into())),
             "sqlite-normal" => Ok(Self::SqliteNormal(location.into())),
-            "sqlite-hasty" => Ok(Self::SqliteHasty(location.into())),
+            "sqlite-short-lease" => Ok(Self::SqliteShortLease(location.into())),
             "postgres" => Ok(Self::Postgres(location.to_owned())),
             "files" => Ok(Self::Files(location.into())),
             _ => Err(format!(
-                "unknown checkpointer `{kind}`; known: sqlite, sqlite-normal, sqlite-hasty, postgres, files"
+                "unknown checkpointer `{kind}`; known: sqlite, sqlite-normal, sqlite-short-lease, postgres, files"
             )),
         }
     }
 
     /// Returns the two arguments.
-    pub(crate) fn words(&self) -> [String; 2] {
+    pub(crate) fn args(&self) -> [String; 2] {
         let kind = match self {
             Self::Sqlite(_) => "sqlite",
             Self::SqliteNormal(_) => "sqlite-normal",
-            Self::SqliteHasty(_) => "sqlite-hasty",
+            Self::SqliteShortLease(_) => "sqlite-short-lease",
             Self::Postgres(_) => "postgres",
             Self::Files(_) => "files",
         };
@@ -72,7 +72,7 @@ impl CheckpointerLocation {
     /// Returns the path of the database, or its replacement on a command line.
     pub(crate) fn file(&self) -> &Path {
         match self {
-            Self::Sqlite(path) | Self::SqliteNormal(path) | Self::SqliteHasty(path) | Self::Files(path) => path,
+            Self::Sqlite(path) | Self::SqliteNormal(path) | Self::SqliteShortLease(path) | Self::Files(path) => path,
             Self::Postgres(url) => Path::new(url),
         }
     }
@@ -92,7 +92,9 @@ impl CheckpointerLocation {
             // Without compression, so that a small disk becomes full.
             Self::Sqlite(_) => SqliteCheckpointer::options().compression(false),
             Self::SqliteNormal(_) => SqliteCheckpointer::options().synchronous(Synchronous::Normal),
-            Self::SqliteHasty(_) => SqliteCheckpointer::options().lease_timeout(MOMENT).busy_timeout(MOMENT * 5),
+            Self::SqliteShortLease(_) => {
+                SqliteCheckpointer::options().lease_timeout(SHORT_LEASE_TIMEOUT).busy_timeout(SHORT_LEASE_TIMEOUT * 5)
+            }
             Self::Postgres(url) => {
                 return Ok(PostgresCheckpointer::options()
                     .lease_timeout(POSTGRES_LEASE_TIMEOUT)
@@ -101,7 +103,7 @@ impl CheckpointerLocation {
                     .into());
             }
             Self::Files(folder) => {
-                let options = KeyValueCheckpointer::options().lease_timeout(MOMENT * 2);
+                let options = KeyValueCheckpointer::options().lease_timeout(SHORT_LEASE_TIMEOUT * 2);
                 return Ok(options.open(FileKeyValue::open(folder)?)?.into());
             }
         };

@@ -49,12 +49,12 @@ pub(crate) enum ChildOutput {
 pub(crate) fn command(
     role: &str,
     location: &CheckpointerLocation,
-    order: &impl Serialize,
+    args: &impl Serialize,
 ) -> Result<Vec<String>, String> {
     let program = std::env::current_exe().map_err(|error| format!("the path of this program is unknown: {error}"))?;
-    let order = serde_json::to_string(order).map_err(|error| error.to_string())?;
-    let [kind, at] = location.words();
-    Ok(vec![program.display().to_string(), role.to_owned(), kind, at, order])
+    let args = serde_json::to_string(args).map_err(|error| error.to_string())?;
+    let [kind, path] = location.args();
+    Ok(vec![program.display().to_string(), role.to_owned(), kind, path, args])
 }
 
 impl ChildProcess {
@@ -62,18 +62,18 @@ impl ChildProcess {
     ///
     /// # Errors
     /// Returns an error if the command does not start.
-    pub(crate) fn start(words: &[String]) -> Result<Self, String> {
-        Self::start_with(words, &[])
+    pub(crate) fn start(command_line: &[String]) -> Result<Self, String> {
+        Self::start_with(command_line, &[])
     }
 
     /// Starts a command with additional environment variables.
     ///
     /// # Errors
     /// Returns an error if the command does not start.
-    pub(crate) fn start_with(words: &[String], environment: &[(&str, String)]) -> Result<Self, String> {
-        let (program, rest) = words.split_first().ok_or("no program")?;
+    pub(crate) fn start_with(command_line: &[String], environment: &[(&str, String)]) -> Result<Self, String> {
+        let (program, args) = command_line.split_first().ok_or("no program")?;
         let mut command = Command::new(program);
-        command.args(rest).envs(environment.iter().map(|(name, value)| (name, value)));
+        command.args(args).envs(environment.iter().map(|(name, value)| (name, value)));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = command.spawn().map_err(|error| format!("`{program}` does not start: {error}"))?;
         let (sender, lines) = channel();
@@ -142,8 +142,8 @@ impl ChildProcess {
         // Without input, a child that waits for a line gives up.
         drop(self.process.stdin.take());
         let mut messages = Vec::new();
-        while let ChildOutput::Message(one) = self.next_message()? {
-            messages.push(one);
+        while let ChildOutput::Message(message) = self.next_message()? {
+            messages.push(message);
         }
         let started = Instant::now();
         let status = loop {
@@ -194,8 +194,8 @@ impl ChildExit {
     /// Describes how the child ended.
     pub(crate) fn describe(&self) -> String {
         let errors = self.errors.trim();
-        let tail: Vec<&str> = errors.lines().rev().take(6).collect();
-        let tail: Vec<&str> = tail.into_iter().rev().collect();
-        format!("{}; standard error: {}", self.status, tail.join(" / "))
+        let reversed: Vec<&str> = errors.lines().rev().take(6).collect();
+        let last_lines: Vec<&str> = reversed.into_iter().rev().collect();
+        format!("{}; standard error: {}", self.status, last_lines.join(" / "))
     }
 }

@@ -19,11 +19,11 @@ pub(crate) struct ContenderArgs {
     pub(crate) name: String,
     pub(crate) runs: u32,
     /// True to retry while the thread is busy, instead of waiting in the library.
-    pub(crate) asks_again: bool,
+    pub(crate) retries_when_busy: bool,
 }
 
 /// Nodes of a run, preceded by its input: the log entries of a run in this order.
-pub(crate) const TRACKS: [&str; 3] = ["input", "one", "two"];
+pub(crate) const LOG_NODES: [&str; 3] = ["input", "one", "two"];
 
 /// Performs the runs. Returns true if all of them succeeded.
 ///
@@ -31,7 +31,7 @@ pub(crate) const TRACKS: [&str; 3] = ["input", "one", "two"];
 /// Returns an error if the process cannot start its work.
 pub(crate) async fn run(location: &CheckpointerLocation, args: &ContenderArgs) -> Result<bool, String> {
     ChildMessage::Started { pid: std::process::id() }.send();
-    let flow = graph().map_err(|error| error.to_string())?;
+    let graph = graph().map_err(|error| error.to_string())?;
     let store = match location.open().await {
         Ok(store) => store,
         Err(error) => {
@@ -44,9 +44,9 @@ pub(crate) async fn run(location: &CheckpointerLocation, args: &ContenderArgs) -
     for number in 0..args.runs {
         let label = format!("{} {number}", args.name);
         loop {
-            let input = WorkloadState::update().log(track(&label, TRACKS[0]));
-            let run = flow.invoke(input).thread(THREAD).checkpointer(store.clone()).context(label.clone());
-            let when = if args.asks_again { MultitaskStrategy::Reject } else { MultitaskStrategy::Enqueue };
+            let input = WorkloadState::update().log(log_entry(&label, LOG_NODES[0]));
+            let run = graph.invoke(input).thread(THREAD).checkpointer(store.clone()).context(label.clone());
+            let when = if args.retries_when_busy { MultitaskStrategy::Reject } else { MultitaskStrategy::Enqueue };
             match run.multitask_strategy(when).await {
                 Ok(_) => break,
                 Err(error) if error.code() == ErrorCode::ThreadBusy => {
@@ -65,18 +65,18 @@ pub(crate) async fn run(location: &CheckpointerLocation, args: &ContenderArgs) -
 }
 
 /// Returns a log entry.
-pub(crate) fn track(label: &str, node: &str) -> String {
+pub(crate) fn log_entry(label: &str, node: &str) -> String {
     format!("{label} {node}")
 }
 
 fn graph() -> Result<CompiledGraph<WorkloadState, String>> {
-    let mut graph = StateGraph::<WorkloadState, String>::new("mover");
-    let one = graph.add_node("one", leaves_track);
-    let two = graph.add_node("two", leaves_track);
+    let mut graph = StateGraph::<WorkloadState, String>::new("contender");
+    let one = graph.add_node("one", append_log_entry);
+    let two = graph.add_node("two", append_log_entry);
     graph.add_edge(START, one).add_edge(one, two).add_edge(two, END);
     graph.compile()
 }
 
-async fn leaves_track(label: RunContext<String>, cx: TaskContext) -> Result<WorkloadStateUpdate, NodeError> {
-    Ok(WorkloadState::update().log(track(&label, cx.node())).count(1_u64))
+async fn append_log_entry(label: RunContext<String>, cx: TaskContext) -> Result<WorkloadStateUpdate, NodeError> {
+    Ok(WorkloadState::update().log(log_entry(&label, cx.node())).count(1_u64))
 }

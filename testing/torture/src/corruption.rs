@@ -22,7 +22,7 @@ use crate::worker::WorkerArgs;
 const THREADS: usize = 6;
 /// Numbers of flipped bits and of truncations.
 const FLIPS: u64 = 300;
-const CUTS: u64 = 20;
+const TRUNCATIONS: u64 = 20;
 /// Length of the SQLite file header. SQLite treats a shorter file as empty.
 const HEADER: usize = 100;
 
@@ -30,20 +30,20 @@ const HEADER: usize = 100;
 ///
 /// # Errors
 /// Returns an error if the test cannot be run.
-pub(crate) fn prove(stage: &TestOptions) -> Result<Report, String> {
+pub(crate) fn run_test(options: &TestOptions) -> Result<Report, String> {
     let mut report = Report::new("damage");
-    let intact = IntactFile::make()?;
-    let mut random = Random::apart(stage.seed, 5);
-    for _ in 0..stage.times(FLIPS) {
-        let at = random.below(intact.bytes.len() as u32) as usize;
+    let intact = IntactFile::create()?;
+    let mut random = Random::for_stream(options.seed, 5);
+    for _ in 0..options.times(FLIPS) {
+        let offset = random.below(intact.bytes.len() as u32) as usize;
         let bit = random.below(8);
         let mut bytes = intact.bytes.clone();
-        bytes[at] ^= 1 << bit;
-        let description = format!("bit {bit} of byte {at} (page {}) flipped", at / intact.page() + 1);
+        bytes[offset] ^= 1 << bit;
+        let description = format!("bit {bit} of byte {offset} (page {}) flipped", offset / intact.page() + 1);
         report.count("bits flipped", 1);
-        intact.judge(&bytes, &Corruption { description, at: Some(at), seed: stage.seed }, &mut report)?;
+        intact.check(&bytes, &Corruption { description, offset: Some(offset), seed: options.seed }, &mut report)?;
     }
-    for number in 0..stage.times(CUTS) {
+    for number in 0..options.times(TRUNCATIONS) {
         let length = match number {
             0 => HEADER,
             1 => intact.page(),
@@ -52,11 +52,15 @@ pub(crate) fn prove(stage: &TestOptions) -> Result<Report, String> {
         };
         report.count("files cut off", 1);
         let description = format!("cut off after {length} of {} bytes", intact.bytes.len());
-        intact.judge(&intact.bytes[..length], &Corruption { description, at: None, seed: stage.seed }, &mut report)?;
+        intact.check(
+            &intact.bytes[..length],
+            &Corruption { description, offset: None, seed: options.seed },
+            &mut report,
+        )?;
     }
-    foreign(stage.seed, &mut report)?;
-    report.require_count(stage.seed, "threads with an error", 1);
-    report.require_count(stage.seed, "threads read next to corrupt ones", 1);
+    test_foreign_files(options.seed, &mut report)?;
+    report.require_count(options.seed, "threads with an error", 1);
+    report.require_count(options.seed, "threads read next to corrupt ones", 1);
     Ok(report)
 }
 
@@ -76,12 +80,12 @@ struct IntactFile {
 }
 
 impl IntactFile {
-    fn make() -> Result<Self, String> {
+    fn create() -> Result<Self, String> {
         let folder = TempDir::new("damage")?;
         let location = CheckpointerLocation::sqlite_in(folder.path());
         let threads: Vec<String> = (0..THREADS).map(|number| format!("t{number}")).collect();
-        let order = WorkerArgs { threads: threads.clone(), rounds: 1, weight: 3_000, ..WorkerArgs::default() };
-        let end = ChildProcess::start(&command("victim", &location, &order)?)?.end()?;
+        let args = WorkerArgs { threads: threads.clone(), rounds: 1, weight: 3_000, ..WorkerArgs::default() };
+        let end = ChildProcess::start(&command("worker", &location, &args)?)?.end()?;
         if !end.status.success() {
             return Err(format!("a worker ended with {}", end.describe()));
         }
@@ -107,47 +111,47 @@ impl IntactFile {
     }
 
     /// Returns true if a byte belongs to a row: on a leaf page, behind the beginning of its rows.
-    fn is_row(&self, at: usize) -> bool {
-        let page = &self.bytes[at / self.page() * self.page()..];
+    fn is_row(&self, offset: usize) -> bool {
+        let page = &self.bytes[offset / self.page() * self.page()..];
         let is_leaf = matches!(page[0], 10 | 13);
         let rows = usize::from(u16::from_be_bytes([page[5], page[6]]));
-        !self.tables.contains(&(at / self.page() + 1)) && is_leaf && at % self.page() >= rows
+        !self.tables.contains(&(offset / self.page() + 1)) && is_leaf && offset % self.page() >= rows
     }
 
     /// Reads the corrupt file and counts the results of the threads.
-    fn judge(&self, bytes: &[u8], corruption: &Corruption, report: &mut Report) -> Result<(), String> {
+    fn check(&self, bytes: &[u8], corruption: &Corruption, report: &mut Report) -> Result<(), String> {
         let folder = TempDir::new("damaged")?;
         let location = CheckpointerLocation::sqlite_in(folder.path());
         write(location.file(), bytes)?;
-        let question = ReaderArgs { threads: self.threads.clone(), integrity: true, values: false };
-        let stored = verify::read(&location, &question)?;
+        let args = ReaderArgs { threads: self.threads.clone(), integrity: true, values: false };
+        let stored = verify::read(&location, &args)?;
         let Corruption { description, seed, .. } = corruption;
-        if let Some(wild) = &stored.crash {
-            report.add_violation(*seed, format!("{description}: {wild}"));
+        if let Some(crash) = &stored.crash {
+            report.add_violation(*seed, format!("{description}: {crash}"));
         }
-        let (mut right, mut failed, mut incorrect) = (0, 0, 0);
+        let (mut unchanged, mut failed, mut incorrect) = (0, 0, 0);
         for thread in &self.threads {
-            match self.fate(thread, &stored, &location) {
-                ThreadReadResult::Right => right += 1,
+            match self.read_result(thread, &stored, &location) {
+                ThreadReadResult::Unchanged => unchanged += 1,
                 ThreadReadResult::Failed => failed += 1,
-                ThreadReadResult::Shorter if stored.integrity.as_deref() != Some("ok") => {
+                ThreadReadResult::RowsMissing if stored.integrity.as_deref() != Some("ok") => {
                     report.count("threads with rows missing", 1)
                 }
-                ThreadReadResult::Shorter => report
+                ThreadReadResult::RowsMissing => report
                     .add_violation(*seed, format!("{description}: rows of `{thread}` are missing without an error")),
-                ThreadReadResult::Incorrect(how) => {
+                ThreadReadResult::Incorrect(reason) => {
                     incorrect += 1;
-                    report.add_violation(*seed, format!("{description}: {how}"));
+                    report.add_violation(*seed, format!("{description}: {reason}"));
                 }
             }
         }
         report.count("threads read wrongly", incorrect);
-        report.count("threads read rightly", right);
+        report.count("threads read rightly", unchanged);
         report.count("threads with an error", failed);
-        if failed > 0 && corruption.at.is_some_and(|at| self.is_row(at)) {
+        if failed > 0 && corruption.offset.is_some_and(|offset| self.is_row(offset)) {
             report.count("rows hit", 1);
-            report.count("threads read next to corrupt ones", right);
-            if right == 0 {
+            report.count("threads read next to corrupt ones", unchanged);
+            if unchanged == 0 {
                 let first = stored.unreadable.first().map(|error| error.message.clone()).unwrap_or_default();
                 report.add_violation(
                     *seed,
@@ -158,31 +162,33 @@ impl IntactFile {
         Ok(())
     }
 
-    fn fate(&self, thread: &str, stored: &StoredState, location: &CheckpointerLocation) -> ThreadReadResult {
+    fn read_result(&self, thread: &str, stored: &StoredState, location: &CheckpointerLocation) -> ThreadReadResult {
         let error = stored.unreadable.iter().find(|error| error.thread == thread || error.thread.is_empty());
         if let Some(error) = error {
-            let unclear =
+            let unclear_error =
                 || ThreadReadResult::Incorrect(format!("an error that does not name the corrupt part: {error:?}"));
-            return if is_clean(error, location) { ThreadReadResult::Failed } else { unclear() };
+            return if is_clean(error, location) { ThreadReadResult::Failed } else { unclear_error() };
         }
-        let of = |stored: &StoredState| -> Vec<CheckpointSummary> {
-            stored.seen.iter().filter(|seen| seen.thread == thread).cloned().collect()
+        let checkpoints_of = |stored: &StoredState| -> Vec<CheckpointSummary> {
+            stored.checkpoints.iter().filter(|checkpoint| checkpoint.thread == thread).cloned().collect()
         };
-        let (before, now) = (of(&self.stored), of(stored));
+        let (before, now) = (checkpoints_of(&self.stored), checkpoints_of(stored));
         if before == now {
-            return ThreadReadResult::Right;
+            return ThreadReadResult::Unchanged;
         }
         // Remaining checkpoints must be unchanged, except for missing task results.
-        let is_known = |seen: &CheckpointSummary| {
-            let was = before.iter().find(|was| was.id == seen.id && was.path == seen.path);
-            was.is_some_and(|was| {
-                let same = CheckpointSummary { done: was.done.clone(), ..seen.clone() };
-                same == *was && seen.done.iter().all(|done| was.done.contains(done))
+        let was_saved = |checkpoint: &CheckpointSummary| {
+            let saved_before = before
+                .iter()
+                .find(|saved_before| saved_before.id == checkpoint.id && saved_before.path == checkpoint.path);
+            saved_before.is_some_and(|saved_before| {
+                let same = CheckpointSummary { done: saved_before.done.clone(), ..checkpoint.clone() };
+                same == *saved_before && checkpoint.done.iter().all(|done| saved_before.done.contains(done))
             })
         };
-        match now.into_iter().find(|seen| !is_known(seen)) {
+        match now.into_iter().find(|checkpoint| !was_saved(checkpoint)) {
             Some(other) => ThreadReadResult::Incorrect(format!("a checkpoint that was never saved: {other:?}")),
-            None => ThreadReadResult::Shorter,
+            None => ThreadReadResult::RowsMissing,
         }
     }
 }
@@ -191,19 +197,19 @@ impl IntactFile {
 struct Corruption {
     description: String,
     /// Changed byte, if it was one.
-    at: Option<usize>,
+    offset: Option<usize>,
     seed: u64,
 }
 
 /// Result of reading a thread.
 enum ThreadReadResult {
     /// Read unchanged.
-    Right,
+    Unchanged,
     /// Not readable, with a clear error.
     Failed,
     /// Some rows are no longer found because a key is corrupt. Row checksums do not detect that, but the integrity
     /// check of the file does.
-    Shorter,
+    RowsMissing,
     /// Read with other values, or not readable without a clear error.
     Incorrect(String),
 }
@@ -215,13 +221,13 @@ fn is_clean(error: &Unreadable, location: &CheckpointerLocation) -> bool {
 }
 
 /// Checks that a file of another program is rejected and unchanged, and that an empty file becomes a new database.
-fn foreign(seed: u64, report: &mut Report) -> Result<(), String> {
-    let question = ReaderArgs { threads: vec!["t0".to_owned()], integrity: false, values: false };
+fn test_foreign_files(seed: u64, report: &mut Report) -> Result<(), String> {
+    let args = ReaderArgs { threads: vec!["t0".to_owned()], integrity: false, values: false };
     let text = "This is a letter, and not a database.\n".repeat(200);
     let folder = TempDir::new("foreign")?;
     let location = CheckpointerLocation::sqlite_in(folder.path());
     write(location.file(), text.as_bytes())?;
-    let stored = verify::read(&location, &question)?;
+    let stored = verify::read(&location, &args)?;
     let is_rejected = stored.crash.is_none() && stored.unreadable.iter().any(|error| is_clean(error, &location));
     let is_same = std::fs::read(location.file()).is_ok_and(|now| now == text.as_bytes());
     if !is_rejected || !is_same {
@@ -230,8 +236,8 @@ fn foreign(seed: u64, report: &mut Report) -> Result<(), String> {
     let folder = TempDir::new("empty")?;
     let location = CheckpointerLocation::sqlite_in(folder.path());
     write(location.file(), b"")?;
-    let stored = verify::read(&location, &question)?;
-    if stored.crash.is_some() || !stored.unreadable.is_empty() || !stored.seen.is_empty() {
+    let stored = verify::read(&location, &args)?;
+    if stored.crash.is_some() || !stored.unreadable.is_empty() || !stored.checkpoints.is_empty() {
         report.add_violation(seed, format!("an empty file is not a new database: {stored:?}"));
     }
     report.count("foreign files", 2);

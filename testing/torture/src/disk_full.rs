@@ -10,7 +10,7 @@ use std::process::Command;
 use crate::checkpointer::CheckpointerLocation;
 use crate::child_process::{ChildOutput, ChildProcess, command};
 use crate::options::TestOptions;
-use crate::process_kill::undisturbed;
+use crate::process_kill::expected_digest;
 use crate::protocol::ChildMessage;
 use crate::random::Random;
 use crate::report::Report;
@@ -22,7 +22,7 @@ use crate::worker::WorkerArgs;
 use crate::workload::THREAD;
 
 /// Number of rounds.
-const TIMES: u64 = 8;
+const ROUNDS: u64 = 8;
 /// Size of the run: rounds and weight. Its log alone needs more than the remaining space.
 const SIZE: (u64, u64) = (3, 150_000);
 /// Minimum and maximum remaining space in KiB.
@@ -32,7 +32,7 @@ const SPACE_KIB: (u32, u32) = (40, 800);
 ///
 /// # Errors
 /// Returns an error if the test cannot be run.
-pub(crate) fn run_test(stage: &TestOptions) -> Result<Report, String> {
+pub(crate) fn run_test(options: &TestOptions) -> Result<Report, String> {
     let mut report = Report::new("full");
     tools::need("unshare", "util-linux")?;
     if let Some(problem) = tools::namespace_error() {
@@ -45,15 +45,15 @@ pub(crate) fn run_test(stage: &TestOptions) -> Result<Report, String> {
     let space = if tools::is_root() { "-m" } else { "-rm" };
     let mut unshare = Command::new("unshare");
     unshare.args([space, "--"]).arg(program).arg("full-inside");
-    unshare.args([folder.path(), disk.path()]).args([stage.seed.to_string(), stage.kills.to_string()]);
+    unshare.args([folder.path(), disk.path()]).args([options.seed.to_string(), options.kills.to_string()]);
     let output = unshare.output().map_err(|error| format!("`unshare` does not start: {error}"))?;
     if !output.status.success() {
         let stderr = String::from_utf8_lossy(&output.stderr);
         return Err(format!("the test in the mount namespace ended with {}: {stderr}", output.status));
     }
     let value = serde_json::from_slice(&output.stdout).map_err(|error| format!("the report of `full`: {error}"))?;
-    report.take(&value)?;
-    report.require_count(stage.seed, "full disks", 1);
+    report.merge_value(&value)?;
+    report.require_count(options.seed, "full disks", 1);
     Ok(report)
 }
 
@@ -61,18 +61,18 @@ pub(crate) fn run_test(stage: &TestOptions) -> Result<Report, String> {
 ///
 /// # Errors
 /// Returns an error if the test cannot be run.
-pub(crate) fn run_in_namespace(folder: &str, disk: &str, stage: &TestOptions) -> Result<Report, String> {
+pub(crate) fn run_in_namespace(folder: &str, disk: &str, options: &TestOptions) -> Result<Report, String> {
     let mut report = Report::new("full");
-    let expected = undisturbed(SIZE)?;
-    for number in 0..stage.at_least(TIMES) {
-        let seed = stage.seed + number;
-        let mut random = Random::apart(seed, 6);
+    let expected = expected_digest(SIZE)?;
+    for number in 0..options.at_least(ROUNDS) {
+        let seed = options.seed + number;
+        let mut random = Random::for_stream(seed, 6);
         let disk = TmpfsMount::mount(disk, 1 << (2 + random.below(3)))?;
         let free_kib = SPACE_KIB.0 + random.below(SPACE_KIB.1 - SPACE_KIB.0);
         let effects = Path::new(folder).join(format!("effects {number}"));
         let problems = round(&disk, u64::from(free_kib), &effects, &expected, &mut report);
         let problems = problems.unwrap_or_else(|problem| vec![problem]);
-        report.find_all(
+        report.add_violations(
             seed,
             problems.into_iter().map(|problem| format!("with {free_kib} KiB of free space: {problem}")),
         );
@@ -106,7 +106,7 @@ impl TmpfsMount {
         std::fs::write(self.ballast(), ballast).map_err(|error| format!("the ballast file cannot be written: {error}"))
     }
 
-    fn empty(&self) -> Result<(), String> {
+    fn remove_ballast(&self) -> Result<(), String> {
         std::fs::remove_file(self.ballast()).map_err(|error| format!("the ballast file cannot be removed: {error}"))
     }
 }
@@ -128,10 +128,10 @@ fn round(
 ) -> Result<Vec<String>, String> {
     disk.fill(free_kib)?;
     let location = CheckpointerLocation::sqlite_in(&disk.path);
-    let mut order =
+    let mut args =
         WorkerArgs { threads: vec![THREAD.to_owned()], rounds: SIZE.0, weight: SIZE.1, ..WorkerArgs::default() };
-    (order.effects, order.life, order.waits_after_failure) = (Some(effects.to_owned()), 1, true);
-    let mut child = ChildProcess::start(&command("victim", &location, &order)?)?;
+    (args.effects, args.process, args.waits_after_failure) = (Some(effects.to_owned()), 1, true);
+    let mut child = ChildProcess::start(&command("worker", &location, &args)?)?;
     let (mut problems, mut messages) = (Vec::new(), Vec::new());
     // Until the run has failed and has reported what it can still read.
     while let ChildOutput::Message(message) = child.next_message()? {
@@ -154,29 +154,29 @@ fn round(
         problems.extend(stored.problems().into_iter().map(|problem| format!("while full: {problem}")));
         problems.extend(stored.missing(THREAD, &acknowledged).into_iter().map(|lost| format!("while full: {lost}")));
     }
-    disk.empty()?;
+    disk.remove_ballast()?;
     // A worker that could not open the checkpointer has ended; any other continues after this line.
     let continues = acknowledged.contains(&ChildMessage::Opened) && child.write_line("there is space").is_ok();
     report.count("runs that went on in the same process", u64::from(continues));
     let first = child.end()?;
     // Everything after the failure counts as another process: unsaved tasks start again.
     let before = acknowledged.into_iter().map(|message| (1, message));
-    let mut lives: side_effects::ReportedEvents =
+    let mut reported: side_effects::ReportedEvents =
         before.chain(first.messages.into_iter().map(|message| (2, message))).collect();
     if !continues {
-        order.life = 2;
-        let second = ChildProcess::start(&command("victim", &location, &order)?)?.end()?;
-        lives.extend(second.messages.into_iter().map(|message| (2, message)));
+        args.process = 2;
+        let second = ChildProcess::start(&command("worker", &location, &args)?)?.end()?;
+        reported.extend(second.messages.into_iter().map(|message| (2, message)));
     }
-    if !matches!(lives.last(), Some((_, ChildMessage::Ended { digest })) if digest == expected) {
-        problems.push(format!("the run did not continue to the expected end: {:?}", lives.last()));
+    if !matches!(reported.last(), Some((_, ChildMessage::Ended { digest })) if digest == expected) {
+        problems.push(format!("the run did not continue to the expected end: {:?}", reported.last()));
     }
     let stored = verify::read_thread(&location)?;
     problems.extend(stored.problems());
-    let lost = stored.missing(THREAD, lives.iter().map(|(_, message)| message));
+    let lost = stored.missing(THREAD, reported.iter().map(|(_, message)| message));
     report.count("acknowledgements lost", lost.len() as u64);
     problems.extend(lost);
-    problems.extend(side_effects::judge(&side_effects::read(effects)?, &lives).problems);
+    problems.extend(side_effects::check(&side_effects::read(effects)?, &reported).problems);
     Ok(problems)
 }
 

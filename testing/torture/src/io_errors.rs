@@ -6,7 +6,7 @@
 use crate::checkpointer::CheckpointerLocation;
 use crate::child_process::{ChildProcess, command};
 use crate::options::TestOptions;
-use crate::process_kill::undisturbed;
+use crate::process_kill::expected_digest;
 use crate::protocol::ChildMessage;
 use crate::random::Random;
 use crate::report::Report;
@@ -35,45 +35,45 @@ const SIZE: (u64, u64) = (1, 20_000);
 ///
 /// # Errors
 /// Returns an error if the test cannot be run.
-pub(crate) fn prove(stage: &TestOptions) -> Result<Report, String> {
+pub(crate) fn run_test(options: &TestOptions) -> Result<Report, String> {
     tools::need("strace", "strace")?;
     let mut report = Report::new("io");
-    let expected = undisturbed(SIZE)?;
-    let mut random = Random::apart(stage.seed, 4);
+    let expected = expected_digest(SIZE)?;
+    let mut random = Random::for_stream(options.seed, 4);
     for (calls, error) in FAULTS {
         let count = count(calls)?;
-        for position in positions(count, stage.times(POSITIONS), &mut random) {
+        for position in positions(count, options.times(POSITIONS), &mut random) {
             for suffix in ["", "+"] {
                 let fault = format!("inject={calls}:error={error}:when={position}{suffix}");
                 let problems = round(&fault, &expected, &mut report).unwrap_or_else(|problem| vec![problem]);
-                report.find_all(stage.seed, problems.into_iter().map(|problem| format!("{fault}: {problem}")));
+                report.add_violations(options.seed, problems.into_iter().map(|problem| format!("{fault}: {problem}")));
             }
         }
     }
-    report.require_count(stage.seed, "runs that failed", 1);
+    report.require_count(options.seed, "runs that failed", 1);
     Ok(report)
 }
 
 /// Returns the first operations, the last one, and random others.
-fn positions(count: u64, many: u64, random: &mut Random) -> Vec<u64> {
+fn positions(count: u64, limit: u64, random: &mut Random) -> Vec<u64> {
     let first = (1..=count).take(2);
-    let drawn = (0..many.saturating_sub(3)).map(|_| 1 + u64::from(random.below(count.max(1) as u32)));
-    let mut numbers: Vec<u64> = first.chain(drawn).chain([count.max(1)]).collect();
+    let sampled = (0..limit.saturating_sub(3)).map(|_| 1 + u64::from(random.below(count.max(1) as u32)));
+    let mut numbers: Vec<u64> = first.chain(sampled).chain([count.max(1)]).collect();
     numbers.sort_unstable();
     numbers.dedup();
     numbers
 }
 
 /// Returns a command under strace with these options, restricted to the database files.
-fn under(location: &CheckpointerLocation, tail: &[&str], words: Vec<String>) -> Vec<String> {
-    let mut all: Vec<String> = ["strace", "-f"].map(str::to_owned).to_vec();
+fn strace_command(location: &CheckpointerLocation, strace_args: &[&str], command_line: Vec<String>) -> Vec<String> {
+    let mut strace_command_line: Vec<String> = ["strace", "-f"].map(str::to_owned).to_vec();
     let file = tools::text(location.file());
     for ending in ["", "-wal", "-shm", "-journal"] {
-        all.extend(["-P".to_owned(), format!("{file}{ending}")]);
+        strace_command_line.extend(["-P".to_owned(), format!("{file}{ending}")]);
     }
-    all.extend(tail.iter().map(|word| (*word).to_owned()));
-    all.extend(words);
-    all
+    strace_command_line.extend(strace_args.iter().map(|arg| (*arg).to_owned()));
+    strace_command_line.extend(command_line);
+    strace_command_line
 }
 
 /// Returns the maximum number of such operations in one OS thread of an undisturbed run: strace counts per thread.
@@ -82,8 +82,12 @@ fn count(calls: &str) -> Result<u64, String> {
     let location = CheckpointerLocation::sqlite_in(folder.path());
     let log = folder.join("log");
     let (trace, path) = (format!("trace={calls}"), tools::text(&log));
-    let words = under(&location, &["-e", &trace, "-o", &path], command("victim", &location, &order(&folder, 1))?);
-    let end = ChildProcess::start(&words)?.end()?;
+    let command_line = strace_command(
+        &location,
+        &["-e", &trace, "-o", &path],
+        command("worker", &location, &worker_args(&folder, 1))?,
+    );
+    let end = ChildProcess::start(&command_line)?.end()?;
     if !end.status.success() {
         return Err(format!("a worker under strace ended with {}", end.describe()));
     }
@@ -95,15 +99,15 @@ fn count(calls: &str) -> Result<u64, String> {
     Ok(counts.into_values().max().unwrap_or(0))
 }
 
-fn order(folder: &TempDir, life: u32) -> WorkerArgs {
+fn worker_args(folder: &TempDir, process: u32) -> WorkerArgs {
     let effects = Some(folder.join("effects"));
     WorkerArgs {
         threads: vec![THREAD.to_owned()],
         rounds: SIZE.0,
         weight: SIZE.1,
         effects,
-        life,
-        journals_events: true,
+        process,
+        journal_events: true,
         ..WorkerArgs::default()
     }
 }
@@ -113,9 +117,9 @@ fn round(fault: &str, expected: &str, report: &mut Report) -> Result<Vec<String>
     let folder = TempDir::new("io")?;
     let location = CheckpointerLocation::sqlite_in(folder.path());
     let calls = fault.strip_prefix("inject=").and_then(|fault| fault.split(':').next()).unwrap_or_default();
-    let tail = ["-e", &format!("trace={calls}"), "-e", fault, "-o", "/dev/null"];
-    let words = under(&location, &tail, command("victim", &location, &order(&folder, 1))?);
-    let first = match ChildProcess::start(&words)?.end() {
+    let strace_args = ["-e", &format!("trace={calls}"), "-e", fault, "-o", "/dev/null"];
+    let command_line = strace_command(&location, &strace_args, command("worker", &location, &worker_args(&folder, 1))?);
+    let first = match ChildProcess::start(&command_line)?.end() {
         Ok(end) => end,
         Err(stuck) => return Ok(vec![stuck]),
     };
@@ -125,7 +129,7 @@ fn round(fault: &str, expected: &str, report: &mut Report) -> Result<Vec<String>
         _ if first.is_crash() => problems.push(format!("the worker ended with {}", first.describe())),
         Some(ChildMessage::Failed { code, message }) => {
             report.count("runs that failed", 1);
-            problems.extend(unclean(code, message, &location));
+            problems.extend(unclear_error(code, message, &location));
         }
         Some(ChildMessage::Ended { .. }) => report.count("runs that went on", 1),
         _ => problems.push(format!("the worker reported neither an error nor its end: {}", first.describe())),
@@ -136,7 +140,7 @@ fn round(fault: &str, expected: &str, report: &mut Report) -> Result<Vec<String>
     let lost = stored.missing(THREAD, reported.iter().map(|(_, message)| message));
     report.count("false acknowledgements", lost.len() as u64);
     problems.extend(lost);
-    let second = ChildProcess::start(&command("victim", &location, &order(&folder, 2))?)?.end()?;
+    let second = ChildProcess::start(&command("worker", &location, &worker_args(&folder, 2))?)?.end()?;
     if second.messages.last() != Some(&ChildMessage::Ended { digest: expected.to_owned() }) {
         problems.push(format!(
             "the thread did not continue to the expected end: {:?}; {}",
@@ -148,12 +152,12 @@ fn round(fault: &str, expected: &str, report: &mut Report) -> Result<Vec<String>
     let stored = verify::read_thread(&location)?;
     problems.extend(stored.problems());
     problems.extend(stored.missing(THREAD, reported.iter().map(|(_, message)| message)));
-    problems.extend(side_effects::judge(&side_effects::read(&folder.join("effects"))?, &reported).problems);
+    problems.extend(side_effects::check(&side_effects::read(&folder.join("effects"))?, &reported).problems);
     Ok(problems)
 }
 
 /// Checks that an error is a store error and names the file. SQLite reports a failed read as a corrupt file.
-fn unclean(code: &str, message: &str, location: &CheckpointerLocation) -> Option<String> {
+fn unclear_error(code: &str, message: &str, location: &CheckpointerLocation) -> Option<String> {
     let is_store = matches!(code, "StoreUnavailable" | "CheckpointCorrupt");
     let is_clean = is_store && message.contains(&tools::text(location.file()));
     (!is_clean).then(|| format!("an error that does not name the failed file: {code}: {message}"))
@@ -165,7 +169,7 @@ mod tests {
 
     #[test]
     fn the_first_and_the_last_operation_are_always_tried() {
-        let mut random = Random::apart(1, 1);
+        let mut random = Random::for_stream(1, 1);
         let sample = positions(40, 6, &mut random);
         assert!(sample.starts_with(&[1, 2]) && sample.ends_with(&[40]), "{sample:?}");
         assert_eq!(super::positions(0, 5, &mut random), [1]);

@@ -45,7 +45,7 @@ pub(crate) struct FaultRunResult {
 }
 
 /// One process of a run.
-struct ProcessLifetime {
+struct ProcessResult {
     messages: Vec<ChildMessage>,
     was_killed: bool,
     problem: Option<String>,
@@ -53,16 +53,16 @@ struct ProcessLifetime {
 
 impl FaultRun<'_> {
     /// Returns the arguments of a worker for one process.
-    pub(crate) fn order(&self, life: u32) -> WorkerArgs {
+    pub(crate) fn worker_args(&self, process: u32) -> WorkerArgs {
         WorkerArgs {
             threads: vec![self.thread.clone()],
             rounds: self.size.0,
             weight: self.size.1,
             effects: Some(self.effects.clone()),
-            life,
+            process,
             // A file lock ends with its process; a lease on a server has to expire first.
-            waits: !self.location.is_file(),
-            journals_events: true,
+            retries_when_busy: !self.location.is_file(),
+            journal_events: true,
             seeded_bug: self.seeded_bug.map(str::to_owned),
             ..WorkerArgs::default()
         }
@@ -72,8 +72,8 @@ impl FaultRun<'_> {
     ///
     /// # Errors
     /// Returns an error if the worker does not start.
-    pub(crate) fn start(&self, life: u32) -> Result<ChildProcess, String> {
-        ChildProcess::start(&command("victim", &self.location, &self.order(life))?)
+    pub(crate) fn start(&self, process: u32) -> Result<ChildProcess, String> {
+        ChildProcess::start(&command("worker", &self.location, &self.worker_args(process))?)
     }
 
     /// Starts workers and kills most of them until the run has ended.
@@ -81,42 +81,42 @@ impl FaultRun<'_> {
     /// # Errors
     /// Returns an error if a worker does not start.
     pub(crate) fn kill_until_finished(&self, random: &mut Random) -> Result<FaultRunResult, String> {
-        let mut course = FaultRunResult::default();
-        for life in 1..=MAX_RESTARTS {
-            let ended = run_lifetime(self.start(life)?, random)?;
-            course.kills += u64::from(ended.was_killed);
-            course.problems.extend(ended.problem);
-            course.reported.extend(ended.messages.into_iter().map(|message| (life, message)));
-            if !course.problems.is_empty() || matches!(course.reported.last(), Some((_, ChildMessage::Ended { .. }))) {
-                return Ok(course);
+        let mut result = FaultRunResult::default();
+        for process in 1..=MAX_RESTARTS {
+            let ended = run_process(self.start(process)?, random)?;
+            result.kills += u64::from(ended.was_killed);
+            result.problems.extend(ended.problem);
+            result.reported.extend(ended.messages.into_iter().map(|message| (process, message)));
+            if !result.problems.is_empty() || matches!(result.reported.last(), Some((_, ChildMessage::Ended { .. }))) {
+                return Ok(result);
             }
         }
-        course.problems.push(format!("the run did not end in {MAX_RESTARTS} processes"));
-        Ok(course)
+        result.problems.push(format!("the run did not end in {MAX_RESTARTS} processes"));
+        Ok(result)
     }
 
     /// Compares messages with stored data; returns the violations, including earlier ones.
     ///
     /// # Errors
     /// Returns an error if the stored data cannot be read.
-    pub(crate) fn verify(&self, course: FaultRunResult, report: &mut Report) -> Result<Vec<String>, String> {
-        let FaultRunResult { reported, mut problems, .. } = course;
+    pub(crate) fn verify(&self, result: FaultRunResult, report: &mut Report) -> Result<Vec<String>, String> {
+        let FaultRunResult { reported, mut problems, .. } = result;
         let checkpoints =
             reported.iter().filter(|(_, message)| matches!(message, ChildMessage::Checkpoint { .. })).count();
         report.count("checkpoints acknowledged", checkpoints as u64);
-        let question = ReaderArgs {
+        let args = ReaderArgs {
             threads: vec![self.thread.clone()],
             integrity: self.location.is_file(),
             ..ReaderArgs::default()
         };
-        let stored = verify::read(&self.location, &question)?;
+        let stored = verify::read(&self.location, &args)?;
         problems.extend(stored.problems());
         let lost = stored.missing(&self.thread, reported.iter().map(|(_, message)| message));
         report.count("acknowledgements lost", lost.len() as u64);
         problems.extend(lost);
-        let line = stored.line(&self.thread, "");
-        problems.extend(verify::history_errors(&line).into_iter().filter(|_| self.seeded_bug.is_none()));
-        if line.first().is_none_or(|newest| newest.digest != self.expected) {
+        let history = stored.history(&self.thread, "");
+        problems.extend(verify::history_errors(&history).into_iter().filter(|_| self.seeded_bug.is_none()));
+        if history.first().is_none_or(|newest| newest.digest != self.expected) {
             problems.push("the run ended with other values than an undisturbed run".to_owned());
         }
         let journal = stored.journals.get(&self.thread).cloned().unwrap_or_default();
@@ -125,31 +125,31 @@ impl FaultRun<'_> {
         if journal.ends != expected_ends {
             problems.push(format!("unexpected ended tasks in the event journal: {:?}", journal.ends));
         }
-        let verdict = side_effects::judge(&side_effects::read(&self.effects)?, &reported);
-        report.count("tasks in flight run again", verdict.in_flight);
-        report.count("finished tasks run again", verdict.problems.len() as u64);
-        problems.extend(verdict.problems);
+        let effects_report = side_effects::check(&side_effects::read(&self.effects)?, &reported);
+        report.count("tasks in flight run again", effects_report.in_flight);
+        report.count("finished tasks run again", effects_report.problems.len() as u64);
+        problems.extend(effects_report.problems);
         Ok(problems)
     }
 }
 
 /// Runs one worker until it ends or is killed.
-fn run_lifetime(mut child: ChildProcess, random: &mut Random) -> Result<ProcessLifetime, String> {
+fn run_process(mut child: ChildProcess, random: &mut Random) -> Result<ProcessResult, String> {
     // About one in eight workers is not killed, so that some runs end, and most die early or halfway.
-    let after = if random.one_in(8) { u32::MAX } else { random.below(40) };
-    let then = Duration::from_micros(u64::from(random.below(2_000)));
+    let reports_before_kill = if random.one_in(8) { u32::MAX } else { random.below(40) };
+    let delay = Duration::from_micros(u64::from(random.below(2_000)));
     let (mut messages, mut was_killed, mut reports) = (Vec::new(), false, 0);
     loop {
         match child.next_message() {
-            Err(stuck) => return Ok(ProcessLifetime { messages, was_killed, problem: Some(stuck) }),
+            Err(stuck) => return Ok(ProcessResult { messages, was_killed, problem: Some(stuck) }),
             Ok(ChildOutput::End) => break,
-            Ok(ChildOutput::Message(one)) => {
-                reports += u32::from(!matches!(one, ChildMessage::Started { .. }));
-                messages.push(one);
+            Ok(ChildOutput::Message(message)) => {
+                reports += u32::from(!matches!(message, ChildMessage::Started { .. }));
+                messages.push(message);
             }
         }
-        if reports >= after && !was_killed {
-            busy_wait(then);
+        if reports >= reports_before_kill && !was_killed {
+            busy_wait(delay);
             child.kill();
             was_killed = true;
         }
@@ -163,7 +163,7 @@ fn run_lifetime(mut child: ChildProcess, random: &mut Random) -> Result<ProcessL
         _ if !died && !is_over => Some(format!("a worker that was not killed ended with {}", end.describe())),
         _ => None,
     };
-    Ok(ProcessLifetime { messages, was_killed: died, problem })
+    Ok(ProcessResult { messages, was_killed: died, problem })
 }
 
 /// Busy-waits for less than the shortest sleep of the system.

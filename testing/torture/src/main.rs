@@ -46,26 +46,26 @@ type FaultTest = (&'static str, fn(&TestOptions) -> Result<Report, String>);
 
 /// All tests in the order of their execution.
 const FAULT_TESTS: [FaultTest; 8] = [
-    ("kill", process_kill::prove),
-    ("power", power_loss::prove),
-    ("io", io_errors::prove),
+    ("kill", process_kill::run_test),
+    ("power", power_loss::run_test),
+    ("io", io_errors::run_test),
     ("full", disk_full::run_test),
-    ("damage", corruption::prove),
-    ("two", two_processes::prove),
-    ("clock", clock::prove),
-    ("postgres", postgres::prove),
+    ("damage", corruption::run_test),
+    ("two", two_processes::run_test),
+    ("clock", clock::run_test),
+    ("postgres", postgres::run_test),
 ];
 
 fn main() -> ExitCode {
-    let words: Vec<String> = std::env::args().skip(1).collect();
-    let done = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["victim", kind, location, order] => run_worker(kind, location, order),
-        ["reader", kind, location, question] => run_reader(kind, location, question),
-        ["mover", kind, location, args] => run_contender(kind, location, args),
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let result = match args.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["worker", kind, location, args] => run_worker(kind, location, args),
+        ["reader", kind, location, args] => run_reader(kind, location, args),
+        ["contender", kind, location, args] => run_contender(kind, location, args),
         ["full-inside", folder, disk, seed, kills] => run_disk_full(folder, disk, seed, kills),
-        _ => Arguments::read(words.into_iter()).and_then(|arguments| prove(&arguments)),
+        _ => Arguments::read(args.into_iter()).and_then(|arguments| run_tests(&arguments)),
     };
-    match done {
+    match result {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(problem) => {
@@ -76,17 +76,17 @@ fn main() -> ExitCode {
 }
 
 /// Runs the tests. Returns true if there are no violations.
-fn prove(arguments: &Arguments) -> Result<bool, String> {
+fn run_tests(arguments: &Arguments) -> Result<bool, String> {
     let is_selected = |name: &str| arguments.only.as_ref().is_none_or(|only| only == name);
-    let proofs: Vec<&FaultTest> = FAULT_TESTS.iter().filter(|(name, _)| is_selected(name)).collect();
-    if proofs.is_empty() {
+    let tests: Vec<&FaultTest> = FAULT_TESTS.iter().filter(|(name, _)| is_selected(name)).collect();
+    if tests.is_empty() {
         let names = FAULT_TESTS.map(|(name, _)| name).join(", ");
         return Err(format!("unknown test `{}`; known: {names}", arguments.only.as_deref().unwrap_or_default()));
     }
     let mut reports = Vec::new();
-    for (_, perform) in proofs {
+    for (_, run) in tests {
         let started = Instant::now();
-        let mut report = perform(&TestOptions::new(arguments))?;
+        let mut report = run(&TestOptions::new(arguments))?;
         report.time = started.elapsed();
         if arguments.json {
             eprintln!("{}", report.text());
@@ -97,21 +97,21 @@ fn prove(arguments: &Arguments) -> Result<bool, String> {
     }
     if arguments.json {
         // Skipped tests are not part of the JSON report.
-        let performed = reports.iter().filter(|report| report.skipped_because.is_none());
-        let reports: Vec<_> = performed.map(|report| report.json(arguments.seed)).collect();
+        let executed = reports.iter().filter(|report| report.skipped_because.is_none());
+        let reports: Vec<_> = executed.map(|report| report.json(arguments.seed)).collect();
         println!("{}", serde_json::Value::from(reports));
     }
     Ok(reports.iter().all(|report| report.violations.is_empty()))
 }
 
-fn run_worker(kind: &str, location: &str, order: &str) -> Result<bool, String> {
-    let (location, order) = (CheckpointerLocation::read(kind, location)?, parse(order)?);
-    runtime()?.block_on(worker::run(&location, &order))
+fn run_worker(kind: &str, location: &str, args: &str) -> Result<bool, String> {
+    let (location, args) = (CheckpointerLocation::read(kind, location)?, parse(args)?);
+    runtime()?.block_on(worker::run(&location, &args))
 }
 
-fn run_reader(kind: &str, location: &str, question: &str) -> Result<bool, String> {
-    let (location, question) = (CheckpointerLocation::read(kind, location)?, parse(question)?);
-    runtime()?.block_on(reader::report_all(&location, &question));
+fn run_reader(kind: &str, location: &str, args: &str) -> Result<bool, String> {
+    let (location, args) = (CheckpointerLocation::read(kind, location)?, parse(args)?);
+    runtime()?.block_on(reader::report_all(&location, &args));
     Ok(true)
 }
 
@@ -121,8 +121,8 @@ fn run_contender(kind: &str, location: &str, args: &str) -> Result<bool, String>
 }
 
 fn run_disk_full(folder: &str, disk: &str, seed: &str, kills: &str) -> Result<bool, String> {
-    let stage = TestOptions { seed: parse(seed)?, kills: parse(kills)? };
-    println!("{}", disk_full::run_in_namespace(folder, disk, &stage)?.to_value());
+    let options = TestOptions { seed: parse(seed)?, kills: parse(kills)? };
+    println!("{}", disk_full::run_in_namespace(folder, disk, &options)?.to_value());
     Ok(true)
 }
 

@@ -17,7 +17,7 @@ use crate::checkpointer::CheckpointerLocation;
 use crate::child_process::{ChildOutput, ChildProcess};
 use crate::kill_loop::{FaultRun, FaultRunResult, busy_wait};
 use crate::options::TestOptions;
-use crate::process_kill::undisturbed;
+use crate::process_kill::expected_digest;
 use crate::protocol::ChildMessage;
 use crate::random::Random;
 use crate::reader::ReaderArgs;
@@ -25,7 +25,7 @@ use crate::report::Report;
 use crate::temp_dir::TempDir;
 use crate::tools;
 use crate::verify;
-use parallel::side_by_side;
+use parallel::run_concurrently;
 use terminate::AdminConnection;
 
 /// Number of each kind of fault in a test run.
@@ -33,9 +33,9 @@ const CLIENT_KILLS: u64 = 50;
 const TERMINATIONS: u64 = 50;
 const POSTMASTER_KILLS: u64 = 3;
 /// Numbers of concurrent workers: killed ones mostly wait until the lease of their predecessor expires.
-const KILLED: usize = 8;
-const DISCONNECTED: usize = 3;
-const STRUCK: usize = 4;
+const KILLED_WORKERS: usize = 8;
+const DISCONNECTED_WORKERS: usize = 3;
+const WORKERS_PER_SERVER_KILL: usize = 4;
 /// Rounds and weight of the runs; long runs are disturbed several times.
 const SIZE: (u64, u64) = (3, 2_000);
 const LONG: (u64, u64) = (12, 2_000);
@@ -46,22 +46,22 @@ const SEEDED_BUG_RUNS: u64 = 10;
 ///
 /// # Errors
 /// Returns an error if the test cannot be run.
-pub(crate) fn prove(stage: &TestOptions) -> Result<Report, String> {
+pub(crate) fn run_test(options: &TestOptions) -> Result<Report, String> {
     let server = Server::start()?;
-    let mut report = server.kill_clients(stage);
-    report.join(server.end_backends(stage));
-    report.join(server.kill_postmasters(stage)?);
-    server.plant(stage, &mut report)?;
+    let mut report = server.kill_clients(options);
+    report.merge(server.terminate_backends(options));
+    report.merge(server.kill_postmasters(options)?);
+    server.find_seeded_bugs(options, &mut report)?;
     if let Err(problem) = server.amcheck() {
-        report.add_violation(stage.seed, format!("`pg_amcheck` found corruption: {problem}"));
+        report.add_violation(options.seed, format!("`pg_amcheck` found corruption: {problem}"));
     }
     for (name, least) in [
-        ("client kills", stage.times(CLIENT_KILLS)),
-        ("backend terminations", stage.times(TERMINATIONS)),
-        ("postmaster kills", stage.at_least(POSTMASTER_KILLS)),
+        ("client kills", options.times(CLIENT_KILLS)),
+        ("backend terminations", options.times(TERMINATIONS)),
+        ("postmaster kills", options.at_least(POSTMASTER_KILLS)),
         ("victims that waited for the server", 1),
     ] {
-        report.require_count(stage.seed, name, least);
+        report.require_count(options.seed, name, least);
     }
     Ok(report)
 }
@@ -78,7 +78,7 @@ impl Server {
         if postgres("initdb").is_err() {
             tools::install("postgresql");
         }
-        let expected = [undisturbed(SIZE)?, undisturbed(LONG)?];
+        let expected = [expected_digest(SIZE)?, expected_digest(LONG)?];
         Ok(Self { cluster: TempPostgresServer::start()?, folder: TempDir::new("postgres")?, expected })
     }
 
@@ -87,7 +87,7 @@ impl Server {
         format!("{}&application_name={name}", self.cluster.url())
     }
 
-    fn trial(&self, thread: String, size: (u64, u64)) -> FaultRun<'_> {
+    fn fault_run(&self, thread: String, size: (u64, u64)) -> FaultRun<'_> {
         FaultRun {
             location: CheckpointerLocation::Postgres(self.url(&thread)),
             effects: self.folder.join(&thread),
@@ -99,69 +99,71 @@ impl Server {
     }
 
     /// Kills workers repeatedly until their runs have ended.
-    fn kill_clients(&self, stage: &TestOptions) -> Report {
-        let enough = ("client kills", stage.times(CLIENT_KILLS));
-        side_by_side(stage.seed, KILLED, enough, |seed, report| {
-            let trial = self.trial(format!("killed-{seed}"), SIZE);
-            let course = trial.kill_until_finished(&mut Random::apart(seed, 8))?;
-            report.count("client kills", course.kills);
-            trial.verify(course, report)
+    fn kill_clients(&self, options: &TestOptions) -> Report {
+        let enough = ("client kills", options.times(CLIENT_KILLS));
+        run_concurrently(options.seed, KILLED_WORKERS, enough, |seed, report| {
+            let fault_run = self.fault_run(format!("killed-{seed}"), SIZE);
+            let result = fault_run.kill_until_finished(&mut Random::for_stream(seed, 8))?;
+            report.count("client kills", result.kills);
+            fault_run.verify(result, report)
         })
     }
 
     /// Terminates the connections of a worker while it runs.
-    fn end_backends(&self, stage: &TestOptions) -> Report {
-        let enough = ("backend terminations", stage.times(TERMINATIONS));
-        side_by_side(stage.seed, DISCONNECTED, enough, |seed, report| {
-            let trial = self.trial(format!("ended-{seed}"), LONG);
-            let mut random = Random::apart(seed, 9);
+    fn terminate_backends(&self, options: &TestOptions) -> Report {
+        let enough = ("backend terminations", options.times(TERMINATIONS));
+        run_concurrently(options.seed, DISCONNECTED_WORKERS, enough, |seed, report| {
+            let fault_run = self.fault_run(format!("ended-{seed}"), LONG);
+            let mut random = Random::for_stream(seed, 9);
             let admin = AdminConnection::connect(&self.cluster.url())?;
             let mut left = 1 + random.below(20);
-            let course = follow(trial.start(1)?, || {
+            let result = collect_messages(fault_run.start(1)?, || {
                 left -= 1;
                 if left == 0 {
                     left = 1 + random.below(20);
                     busy_wait(Duration::from_micros(u64::from(random.below(2_000))));
-                    let ended = admin.terminate(&trial.thread)?;
+                    let ended = admin.terminate(&fault_run.thread)?;
                     report.count("backend terminations", u64::from(ended > 0));
                     report.count("backends terminated", ended);
                 }
                 Ok(())
             })?;
-            trial.verify(course, report)
+            fault_run.verify(result, report)
         })
     }
 
     /// Kills the server with all its processes and restarts it while workers run.
-    fn kill_postmasters(&self, stage: &TestOptions) -> Result<Report, String> {
+    fn kill_postmasters(&self, options: &TestOptions) -> Result<Report, String> {
         let mut report = Report::new("postgres");
-        let (mut seed, enough) = (stage.seed, stage.at_least(POSTMASTER_KILLS));
+        let (mut seed, enough) = (options.seed, options.at_least(POSTMASTER_KILLS));
         while report.of("postmaster kills") < enough && report.violations.is_empty() {
-            let problems = self.strike(seed, enough, &mut report)?;
-            report.find_all(seed, problems);
+            let problems = self.kill_server_under_workers(seed, enough, &mut report)?;
+            report.add_violations(seed, problems);
             seed += 1;
         }
         Ok(report)
     }
 
     /// Runs several workers from start to end during server kills.
-    fn strike(&self, seed: u64, enough: u64, report: &mut Report) -> Result<Vec<String>, String> {
-        let trials: Vec<FaultRun> =
-            (0..STRUCK).map(|number| self.trial(format!("struck-{seed}-{number}"), LONG)).collect();
-        let (reports, alive) = (AtomicU64::new(0), AtomicU64::new(STRUCK as u64));
-        let courses = std::thread::scope(|scope| {
-            let listen = |trial: &FaultRun| {
-                let course = trial.start(1).and_then(|child| {
-                    follow(child, || {
+    fn kill_server_under_workers(&self, seed: u64, enough: u64, report: &mut Report) -> Result<Vec<String>, String> {
+        let fault_runs: Vec<FaultRun> = (0..WORKERS_PER_SERVER_KILL)
+            .map(|number| self.fault_run(format!("server-kill-{seed}-{number}"), LONG))
+            .collect();
+        let (reports, alive) = (AtomicU64::new(0), AtomicU64::new(WORKERS_PER_SERVER_KILL as u64));
+        let results = std::thread::scope(|scope| {
+            let collect = |fault_run: &FaultRun| {
+                let result = fault_run.start(1).and_then(|child| {
+                    collect_messages(child, || {
                         reports.fetch_add(1, Ordering::Relaxed);
                         Ok(())
                     })
                 });
                 alive.fetch_sub(1, Ordering::Relaxed);
-                course
+                result
             };
-            let listeners: Vec<_> = trials.iter().map(|trial| scope.spawn(move || listen(trial))).collect();
-            let mut random = Random::apart(seed, 10);
+            let collectors: Vec<_> =
+                fault_runs.iter().map(|fault_run| scope.spawn(move || collect(fault_run))).collect();
+            let mut random = Random::for_stream(seed, 10);
             while report.of("postmaster kills") < enough {
                 let next = reports.load(Ordering::Relaxed) + 20 + u64::from(random.below(150));
                 while reports.load(Ordering::Relaxed) < next && alive.load(Ordering::Relaxed) > 0 {
@@ -176,43 +178,43 @@ impl Server {
                 report.count("victims that waited for the server", alive.load(Ordering::Relaxed));
                 self.cluster.restart()?;
             }
-            let join = |listener: std::thread::ScopedJoinHandle<'_, Result<FaultRunResult, String>>| {
-                listener.join().unwrap_or_else(|_| Err("a listener panicked".to_owned()))
+            let join = |collector: std::thread::ScopedJoinHandle<'_, Result<FaultRunResult, String>>| {
+                collector.join().unwrap_or_else(|_| Err("a collector panicked".to_owned()))
             };
-            listeners.into_iter().map(join).collect::<Result<Vec<_>, String>>()
+            collectors.into_iter().map(join).collect::<Result<Vec<_>, String>>()
         })?;
-        let judged = trials.iter().zip(courses).map(|(trial, course)| trial.verify(course, report));
-        Ok(judged.collect::<Result<Vec<_>, _>>()?.concat())
+        let problems = fault_runs.iter().zip(results).map(|(fault_run, result)| fault_run.verify(result, report));
+        Ok(problems.collect::<Result<Vec<_>, _>>()?.concat())
     }
 
     /// Tests the test: with a server that does not sync to disk, the loss of acknowledged data must be detected.
-    fn plant(&self, stage: &TestOptions, report: &mut Report) -> Result<(), String> {
-        for seed in stage.seed..stage.seed + SEEDED_BUG_RUNS {
-            let mut trial = self.trial(format!("seeded-{seed}"), LONG);
-            trial.location = CheckpointerLocation::Postgres(format!(
+    fn find_seeded_bugs(&self, options: &TestOptions, report: &mut Report) -> Result<(), String> {
+        for seed in options.seed..options.seed + SEEDED_BUG_RUNS {
+            let mut fault_run = self.fault_run(format!("seeded-{seed}"), LONG);
+            fault_run.location = CheckpointerLocation::Postgres(format!(
                 "{}&options=-c%20synchronous_commit%3Doff",
                 self.url("seeded_bugs")
             ));
-            let mut child = trial.start(1)?;
-            let (mut messages, enough) = (Vec::new(), 60 + Random::apart(seed, 11).below(60) as usize);
+            let mut child = fault_run.start(1)?;
+            let (mut messages, enough) = (Vec::new(), 60 + Random::for_stream(seed, 11).below(60) as usize);
             while messages.len() < enough
-                && let ChildOutput::Message(one) = child.next_message()?
+                && let ChildOutput::Message(message) = child.next_message()?
             {
-                messages.push(one);
+                messages.push(message);
             }
             self.cluster.kill()?;
             child.kill();
             messages.extend(child.end()?.messages);
             self.cluster.restart()?;
-            let question = ReaderArgs { threads: vec![trial.thread.clone()], ..ReaderArgs::default() };
-            let lost = verify::read(&trial.location, &question)?.missing(&trial.thread, &messages);
+            let args = ReaderArgs { threads: vec![fault_run.thread.clone()], ..ReaderArgs::default() };
+            let lost = verify::read(&fault_run.location, &args)?.missing(&fault_run.thread, &messages);
             if !lost.is_empty() {
                 report.count("seeded losses found", 1);
                 return Ok(());
             }
         }
         report.add_violation(
-            stage.seed,
+            options.seed,
             format!("nothing was lost in {SEEDED_BUG_RUNS} kills of a server without syncs"),
         );
         Ok(())
@@ -227,26 +229,29 @@ impl Server {
 }
 
 /// Reads the messages of a worker until its end; `each` is called after each message.
-fn follow(mut child: ChildProcess, mut each: impl FnMut() -> Result<(), String>) -> Result<FaultRunResult, String> {
-    let mut course = FaultRunResult::default();
+fn collect_messages(
+    mut child: ChildProcess,
+    mut each: impl FnMut() -> Result<(), String>,
+) -> Result<FaultRunResult, String> {
+    let mut result = FaultRunResult::default();
     loop {
         match child.next_message() {
-            Ok(ChildOutput::Message(message)) => course.reported.push((1, message)),
+            Ok(ChildOutput::Message(message)) => result.reported.push((1, message)),
             Ok(ChildOutput::End) => break,
             Err(stuck) => {
-                course.problems.push(stuck);
-                return Ok(course);
+                result.problems.push(stuck);
+                return Ok(result);
             }
         }
         each()?;
     }
     let end = child.end()?;
-    match course.reported.last() {
+    match result.reported.last() {
         Some((_, ChildMessage::Ended { .. })) if end.status.success() => {}
         Some((_, ChildMessage::Failed { code, message })) => {
-            course.problems.push(format!("a worker that was not killed failed: {code}: {message}"));
+            result.problems.push(format!("a worker that was not killed failed: {code}: {message}"));
         }
-        _ => course.problems.push(format!("a worker that was not killed ended with {}", end.describe())),
+        _ => result.problems.push(format!("a worker that was not killed ended with {}", end.describe())),
     }
-    Ok(course)
+    Ok(result)
 }

@@ -29,9 +29,9 @@ use strace::TraceStep;
 /// Number of images with random parts of the unsynced data per moment.
 const RANDOM_IMAGES: usize = 2;
 /// Sizes of the replayed runs: rounds, weight, and the fraction of tested moments (one in this number).
-const SHAPES: [(u64, u64, u32); 2] = [(3, 2_000, 1), (4, 200_000, 6)];
+const RUN_SIZES: [(u64, u64, u32); 2] = [(3, 2_000, 1), (4, 200_000, 6)];
 /// One in this number of moments between two acknowledgements is tested.
-const BETWEEN: u32 = 12;
+const BETWEEN_INTERVAL: u32 = 12;
 /// Number of needed syncs that are ignored, one at a time.
 const IGNORED_SYNC_SAMPLES: usize = 12;
 
@@ -39,27 +39,27 @@ const IGNORED_SYNC_SAMPLES: usize = 12;
 ///
 /// # Errors
 /// Returns an error if the test cannot be run.
-pub(crate) fn prove(stage: &TestOptions) -> Result<Report, String> {
+pub(crate) fn run_test(options: &TestOptions) -> Result<Report, String> {
     tools::need("strace", "strace")?;
     let mut report = Report::new("power");
-    let mut seed = stage.seed;
-    while report.of("moments") < stage.times(100) {
-        for shape in SHAPES {
-            let steps = record(shape, CheckpointerLocation::sqlite_in)?;
-            replay(&steps, shape.2, seed, &mut report)?;
-            if shape.2 == 1 {
+    let mut seed = options.seed;
+    while report.of("moments") < options.times(100) {
+        for size in RUN_SIZES {
+            let steps = record(size, CheckpointerLocation::sqlite_in)?;
+            replay(&steps, size.2, seed, &mut report)?;
+            if size.2 == 1 {
                 test_ignored_syncs(&steps, seed, &mut report)?;
             }
         }
         seed += 1;
     }
-    test_no_sync(stage.seed, &mut report)?;
+    test_no_sync(options.seed, &mut report)?;
     // An acknowledgement may follow a later sync than the one it needs; ignoring that sync loses nothing.
     let (ignored, detected) = (report.of("ignored syncs"), report.of("ignored syncs found out"));
     if ignored == 0 || detected * 4 < ignored * 3 {
-        report.add_violation(stage.seed, format!("only {detected} of {ignored} ignored syncs were detected"));
+        report.add_violation(options.seed, format!("only {detected} of {ignored} ignored syncs were detected"));
     }
-    report.require_count(stage.seed, "writes of the database itself", 1);
+    report.require_count(options.seed, "writes of the database itself", 1);
     Ok(report)
 }
 
@@ -70,12 +70,12 @@ fn record(
 ) -> Result<Vec<TraceStep>, String> {
     let (folder, logs) = (TempDir::new("power")?, TempDir::new("trace")?);
     let log = logs.join("log");
-    let order = WorkerArgs { threads: vec![THREAD.to_owned()], rounds, weight, ..WorkerArgs::default() };
+    let worker_args = WorkerArgs { threads: vec![THREAD.to_owned()], rounds, weight, ..WorkerArgs::default() };
     let tool = ["strace", "-f", "-xx", "-s", strace::MAX_STRING_BYTES, "-e", strace::CALLS, "-o"];
-    let mut words: Vec<String> = tool.map(str::to_owned).to_vec();
-    words.push(tools::text(&log));
-    words.extend(command("victim", &location(folder.path()), &order)?);
-    let end = ChildProcess::start(&words)?.end()?;
+    let mut command_line: Vec<String> = tool.map(str::to_owned).to_vec();
+    command_line.push(tools::text(&log));
+    command_line.extend(command("worker", &location(folder.path()), &worker_args)?);
+    let end = ChildProcess::start(&command_line)?.end()?;
     if !end.status.success() {
         return Err(format!("a worker under strace ended with {}", end.describe()));
     }
@@ -85,20 +85,20 @@ fn record(
 
 /// Simulates power loss at moments of a run.
 fn replay(steps: &[TraceStep], one_in: u32, seed: u64, report: &mut Report) -> Result<(), String> {
-    let mut random = Random::apart(seed, 2);
+    let mut random = Random::for_stream(seed, 2);
     let (mut disk, mut acknowledged) = (SimulatedDisk::new(IgnoredSyncs::None), Vec::new());
     for (index, step) in steps.iter().enumerate() {
-        disk.take(step);
+        disk.apply_step(step);
         count_write(step, report);
         let is_end = index + 1 == steps.len();
-        let rarity = match step {
-            TraceStep::Message(one) => {
-                acknowledged.push(one.clone());
+        let interval = match step {
+            TraceStep::Message(message) => {
+                acknowledged.push(message.clone());
                 one_in
             }
-            _ => one_in * BETWEEN,
+            _ => one_in * BETWEEN_INTERVAL,
         };
-        if !random.one_in(rarity) && !is_end {
+        if !random.one_in(interval) && !is_end {
             continue;
         }
         report.count("moments", u64::from(matches!(step, TraceStep::Message(_))));
@@ -114,7 +114,10 @@ fn replay(steps: &[TraceStep], one_in: u32, seed: u64, report: &mut Report) -> R
             let (problems, lost) = open(&image, &acknowledged)?;
             report.count("acknowledgements lost", lost.len() as u64);
             let lost = problems.into_iter().chain(lost);
-            report.find_all(seed, lost.map(|lost| format!("power loss after {} messages: {lost}", acknowledged.len())));
+            report.add_violations(
+                seed,
+                lost.map(|lost| format!("power loss after {} messages: {lost}", acknowledged.len())),
+            );
         }
     }
     Ok(())
@@ -131,7 +134,7 @@ fn count_write(step: &TraceStep, report: &mut Report) {
 /// Ignores needed syncs: each time data loss must be detected.
 fn test_ignored_syncs(steps: &[TraceStep], seed: u64, report: &mut Report) -> Result<(), String> {
     let needed = needed_syncs(steps);
-    let mut random = Random::apart(seed, 3);
+    let mut random = Random::for_stream(seed, 3);
     for _ in 0..IGNORED_SYNC_SAMPLES.min(needed.len()) {
         let (number, index) = needed[random.below(needed.len() as u32) as usize];
         let is_detected = loses_data(&steps[..=index], IgnoredSyncs::One(number))?;
@@ -148,16 +151,16 @@ fn test_ignored_syncs(steps: &[TraceStep], seed: u64, report: &mut Report) -> Re
 /// Tests a checkpointer without syncs: acknowledged data may be lost, but the file stays consistent.
 fn test_no_sync(seed: u64, report: &mut Report) -> Result<(), String> {
     let steps =
-        record(SHAPES[0], |folder| CheckpointerLocation::SqliteNormal(folder.join(CheckpointerLocation::FILE)))?;
+        record(RUN_SIZES[0], |folder| CheckpointerLocation::SqliteNormal(folder.join(CheckpointerLocation::FILE)))?;
     let (mut disk, mut acknowledged) = (SimulatedDisk::new(IgnoredSyncs::None), Vec::new());
     for step in &steps {
-        disk.take(step);
-        let TraceStep::Message(one) = step else { continue };
-        acknowledged.push(one.clone());
+        disk.apply_step(step);
+        let TraceStep::Message(message) = step else { continue };
+        acknowledged.push(message.clone());
         let (problems, lost) = open(&disk.image(UnsyncedPolicy::Lost), &acknowledged)?;
         report.count("moments without waiting", 1);
         report.count("of which with losses", u64::from(!lost.is_empty()));
-        report.find_all(seed, problems.into_iter().map(|problem| format!("without syncs: {problem}")));
+        report.add_violations(seed, problems.into_iter().map(|problem| format!("without syncs: {problem}")));
     }
     let (moments, losses) = (report.of("moments without waiting"), report.of("of which with losses"));
     if losses * 2 < moments {
@@ -191,7 +194,7 @@ fn needed_syncs(steps: &[TraceStep]) -> Vec<(usize, usize)> {
 /// Returns true if data is lost by a power loss after these steps, on a disk that ignores syncs.
 fn loses_data(steps: &[TraceStep], ignored: IgnoredSyncs) -> Result<bool, String> {
     let mut disk = SimulatedDisk::new(ignored);
-    steps.iter().for_each(|step| disk.take(step));
+    steps.iter().for_each(|step| disk.apply_step(step));
     let reported = steps
         .iter()
         .filter_map(|step| if let TraceStep::Message(reported) = step { Some(reported.clone()) } else { None });

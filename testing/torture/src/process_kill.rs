@@ -20,7 +20,7 @@ use crate::workload::{THREAD, graph, input};
 /// Rounds and weight of the run.
 const SIZE: (u64, u64) = (3, 2_000);
 /// One in this number of runs uses a folder of files.
-const FILES: u64 = 4;
+const FILES_INTERVAL: u64 = 4;
 /// Number of runs within which a seeded bug must be found.
 const SEEDED_BUG_RUNS: u64 = 30;
 
@@ -28,31 +28,32 @@ const SEEDED_BUG_RUNS: u64 = 30;
 ///
 /// # Errors
 /// Returns an error if the test cannot be run.
-pub(crate) fn prove(stage: &TestOptions) -> Result<Report, String> {
+pub(crate) fn run_test(options: &TestOptions) -> Result<Report, String> {
     let mut report = Report::new("kill");
-    let expected = undisturbed(SIZE)?;
-    let mut seed = stage.seed;
-    while report.of("kills") < stage.kills {
+    let expected = expected_digest(SIZE)?;
+    let mut seed = options.seed;
+    while report.of("kills") < options.kills {
         let problems = round(seed, None, &expected, &mut report);
-        report.find_all(seed, problems.unwrap_or_else(|problem| vec![problem]));
+        report.add_violations(seed, problems.unwrap_or_else(|problem| vec![problem]));
         seed += 1;
     }
     report.require_count(seed, "checkpoints acknowledged", 1);
-    plant(stage, &expected, &mut report)?;
+    find_seeded_bugs(options, &expected, &mut report)?;
     Ok(report)
 }
 
 /// Tests the test: an engine that acknowledges before it saves must be detected.
-fn plant(stage: &TestOptions, expected: &str, report: &mut Report) -> Result<(), String> {
+fn find_seeded_bugs(options: &TestOptions, expected: &str, report: &mut Report) -> Result<(), String> {
     for bug in ["event-before-commit", "ack-before-commit"] {
-        let mut unread = Report::new("seeded_bugs");
+        let mut discarded_report = Report::new("seeded_bugs");
         let mut is_found = false;
-        for seed in stage.seed..stage.seed + SEEDED_BUG_RUNS {
-            is_found = is_found || !round(seed, Some(bug), expected, &mut unread)?.is_empty();
+        for seed in options.seed..options.seed + SEEDED_BUG_RUNS {
+            is_found = is_found || !round(seed, Some(bug), expected, &mut discarded_report)?.is_empty();
         }
         report.count("seeded bugs found", u64::from(is_found));
         if !is_found {
-            report.add_violation(stage.seed, format!("the seeded bug `{bug}` was not found in {SEEDED_BUG_RUNS} runs"));
+            report
+                .add_violation(options.seed, format!("the seeded bug `{bug}` was not found in {SEEDED_BUG_RUNS} runs"));
         }
     }
     Ok(())
@@ -61,8 +62,8 @@ fn plant(stage: &TestOptions, expected: &str, report: &mut Report) -> Result<(),
 /// Runs once, with as many processes as necessary, and returns the violations.
 fn round(seed: u64, seeded_bug: Option<&str>, expected: &str, report: &mut Report) -> Result<Vec<String>, String> {
     let folder = TempDir::new("kill")?;
-    let on_files = seeded_bug.is_none() && seed % FILES == FILES - 1;
-    let trial = FaultRun {
+    let on_files = seeded_bug.is_none() && seed % FILES_INTERVAL == FILES_INTERVAL - 1;
+    let fault_run = FaultRun {
         location: if on_files {
             CheckpointerLocation::Files(folder.join("keys"))
         } else {
@@ -74,10 +75,10 @@ fn round(seed: u64, seeded_bug: Option<&str>, expected: &str, report: &mut Repor
         seeded_bug,
         expected,
     };
-    let course = trial.kill_until_finished(&mut Random::apart(seed, 1))?;
-    report.count("kills", course.kills);
-    report.count("of these on a folder of files", if on_files { course.kills } else { 0 });
-    let mut problems = trial.verify(course, report)?;
+    let result = fault_run.kill_until_finished(&mut Random::for_stream(seed, 1))?;
+    report.count("kills", result.kills);
+    report.count("of these on a folder of files", if on_files { result.kills } else { 0 });
+    let mut problems = fault_run.verify(result, report)?;
     // The reader has opened the checkpointer after the last kill, which removes lock files of dead processes.
     let left = lock_files(folder.path())?;
     report.count("lock files left behind", left);
@@ -98,9 +99,9 @@ fn lock_files(folder: &Path) -> Result<u64, String> {
 ///
 /// # Errors
 /// Returns an error if the run fails.
-pub(crate) fn undisturbed((rounds, weight): (u64, u64)) -> Result<String, String> {
+pub(crate) fn expected_digest((rounds, weight): (u64, u64)) -> Result<String, String> {
     let run =
-        graph().map(|flow| flow.invoke(input(rounds, weight)).thread(THREAD).checkpointer(MemoryCheckpointer::new()));
+        graph().map(|graph| graph.invoke(input(rounds, weight)).thread(THREAD).checkpointer(MemoryCheckpointer::new()));
     let run = run.map_err(|error| error.to_string())?.context(SideEffectLog::none()).recursion_limit(10_000);
     run.wait_blocking().map(|outcome| digest(&*outcome.state)).map_err(|error| error.to_string())
 }

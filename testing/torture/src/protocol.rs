@@ -14,7 +14,7 @@ use superstep::core::id::hash_id;
 
 /// A message of a child process.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "told", rename_all = "snake_case")]
+#[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum ChildMessage {
     /// The process started with this process id.
     Started { pid: u32 },
@@ -31,7 +31,7 @@ pub(crate) enum ChildMessage {
     /// An error occurred.
     Failed { code: String, message: String },
     /// A stored checkpoint.
-    Seen(CheckpointSummary),
+    StoredCheckpoint(CheckpointSummary),
     /// A thread was read completely; with its newest values if requested.
     Read { thread: String, values: Option<Value> },
     /// Journal summary of a thread.
@@ -41,7 +41,7 @@ pub(crate) enum ChildMessage {
     /// A thread cannot be read.
     Unreadable { thread: String, code: String, message: String },
     /// Result of the integrity check of the database.
-    Integrity { verdict: String },
+    Integrity { result: String },
 }
 
 /// Summary of the event journal of a thread.
@@ -75,7 +75,7 @@ impl ChildMessage {
     ///
     /// A broken pipe is ignored: a parent that has exited needs no message.
     pub(crate) fn send(&self) {
-        let mut line = serde_json::to_string(self).unwrap_or_else(|error| format!("unspeakable: {error}"));
+        let mut line = serde_json::to_string(self).unwrap_or_else(|error| format!("unserializable message: {error}"));
         line.push('\n');
         let _ = std::io::stdout().lock().write_all(line.as_bytes());
     }

@@ -13,7 +13,7 @@ use superstep::{CompiledGraph, EventsQuery, HistoryQuery, Result, StateSnapshot}
 use crate::checkpointer::CheckpointerLocation;
 use crate::protocol::{CheckpointSummary, ChildMessage, JournalSummary, describe_error, digest};
 use crate::side_effects::SideEffectLog;
-use crate::worker::key_of;
+use crate::worker::idempotency_key;
 use crate::workload::{graph, inner_graph};
 
 /// Arguments of a reader.
@@ -28,27 +28,27 @@ pub(crate) struct ReaderArgs {
 }
 
 /// Reports the stored data.
-pub(crate) async fn report_all(location: &CheckpointerLocation, question: &ReaderArgs) {
+pub(crate) async fn report_all(location: &CheckpointerLocation, args: &ReaderArgs) {
     ChildMessage::Started { pid: std::process::id() }.send();
     match location.open().await {
         Ok(store) => {
             ChildMessage::Opened.send();
-            for thread in &question.threads {
-                report_thread(&store, thread, question.values).await;
+            for thread in &args.threads {
+                report_thread(&store, thread, args.values).await;
             }
         }
         Err(error) => ChildMessage::failed(&error).send(),
     }
-    if question.integrity {
-        ChildMessage::Integrity { verdict: location.integrity() }.send();
+    if args.integrity {
+        ChildMessage::Integrity { result: location.integrity() }.send();
     }
 }
 
 /// Reports every checkpoint of a thread, newest first in each namespace, or the reason why it cannot be read.
 pub(crate) async fn report_thread(store: &SharedCheckpointer, thread: &str, with_values: bool) {
     match read(store, thread, with_values).await {
-        Ok((seen, values, journal)) => {
-            seen.into_iter().for_each(|seen| ChildMessage::Seen(seen).send());
+        Ok((checkpoints, values, journal)) => {
+            checkpoints.into_iter().for_each(|checkpoint| ChildMessage::StoredCheckpoint(checkpoint).send());
             ChildMessage::Journal { thread: thread.to_owned(), journal }.send();
             ChildMessage::Read { thread: thread.to_owned(), values }.send();
         }
@@ -64,9 +64,9 @@ async fn read(
     thread: &str,
     with_values: bool,
 ) -> Result<(Vec<CheckpointSummary>, Option<Value>, JournalSummary)> {
-    let seen = seen(store, thread).await?;
-    let values = if with_values { Some(newest(store, thread).await?) } else { None };
-    Ok((seen, values, journal_summary(store, thread).await?))
+    let checkpoints = checkpoints(store, thread).await?;
+    let values = if with_values { Some(newest_values(store, thread).await?) } else { None };
+    Ok((checkpoints, values, journal_summary(store, thread).await?))
 }
 
 /// Returns a summary of the event journal: event numbers increase (with a gap where a commit failed), and every task
@@ -92,33 +92,33 @@ async fn journal_summary(store: &SharedCheckpointer, thread: &str) -> Result<Jou
     Ok(summary)
 }
 
-async fn seen(store: &SharedCheckpointer, thread: &str) -> Result<Vec<CheckpointSummary>> {
-    let mut seen = history(&graph()?, store, thread, &CheckpointNamespace::root()).await?;
+async fn checkpoints(store: &SharedCheckpointer, thread: &str) -> Result<Vec<CheckpointSummary>> {
+    let mut checkpoints = history(&graph()?, store, thread, &CheckpointNamespace::root()).await?;
     for path in store.namespaces(&thread.into()).await? {
         if !path.is_root() {
-            seen.extend(history(&inner_graph()?, store, thread, &path).await?);
+            checkpoints.extend(history(&inner_graph()?, store, thread, &path).await?);
         }
     }
-    Ok(seen)
+    Ok(checkpoints)
 }
 
-async fn newest(store: &SharedCheckpointer, thread: &str) -> Result<Value> {
+async fn newest_values(store: &SharedCheckpointer, thread: &str) -> Result<Value> {
     let snapshot = graph()?.threads().checkpointer(store.clone()).get_state(thread).await?;
     Ok(serde_json::json!(*snapshot.state))
 }
 
 async fn history<S: GraphState + Serialize>(
-    flow: &CompiledGraph<S, SideEffectLog>,
+    graph: &CompiledGraph<S, SideEffectLog>,
     store: &SharedCheckpointer,
     thread: &str,
     path: &CheckpointNamespace,
 ) -> Result<Vec<CheckpointSummary>> {
-    let threads = flow.threads().checkpointer(store.clone());
+    let threads = graph.threads().checkpointer(store.clone());
     let history = threads.get_subgraph_state_history(thread, path, &HistoryQuery::default()).await?;
-    Ok(history.iter().map(|snapshot| one(thread, snapshot)).collect())
+    Ok(history.iter().map(|snapshot| summarize(thread, snapshot)).collect())
 }
 
-fn one<S: Serialize>(thread: &str, snapshot: &StateSnapshot<S>) -> CheckpointSummary {
+fn summarize<S: Serialize>(thread: &str, snapshot: &StateSnapshot<S>) -> CheckpointSummary {
     let checkpoint = &snapshot.checkpoint;
     let done = snapshot.tasks.iter().filter(|task| task.is_finished);
     CheckpointSummary {
@@ -130,6 +130,6 @@ fn one<S: Serialize>(thread: &str, snapshot: &StateSnapshot<S>) -> CheckpointSum
         run: checkpoint.run.to_string(),
         time: checkpoint.time,
         digest: digest(&*snapshot.state),
-        done: done.map(|task| key_of(thread, task.id).to_string()).collect(),
+        done: done.map(|task| idempotency_key(thread, task.id).to_string()).collect(),
     }
 }

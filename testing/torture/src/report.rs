@@ -52,7 +52,7 @@ impl Report {
     }
 
     /// Adds several violations.
-    pub(crate) fn find_all(&mut self, seed: u64, texts: impl IntoIterator<Item = String>) {
+    pub(crate) fn add_violations(&mut self, seed: u64, texts: impl IntoIterator<Item = String>) {
         texts.into_iter().for_each(|text| self.add_violation(seed, text));
     }
 
@@ -77,7 +77,7 @@ impl Report {
     ///
     /// # Errors
     /// Returns an error if the value was not created by [`Report::to_value`].
-    pub(crate) fn take(&mut self, value: &Value) -> Result<(), String> {
+    pub(crate) fn merge_value(&mut self, value: &Value) -> Result<(), String> {
         let unreadable = |error: serde_json::Error| format!("a report cannot be read: {error}");
         let counts: Vec<(String, u64)> = Deserialize::deserialize(&value["counts"]).map_err(unreadable)?;
         let violations: Vec<(u64, String)> = Deserialize::deserialize(&value["found"]).map_err(unreadable)?;
@@ -87,7 +87,7 @@ impl Report {
     }
 
     /// Adds another report.
-    pub(crate) fn join(&mut self, other: Self) {
+    pub(crate) fn merge(&mut self, other: Self) {
         other.counts.into_iter().for_each(|(name, count)| self.count(&name, count));
         self.violations.extend(other.violations);
     }
@@ -135,7 +135,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_finding_comes_with_the_command_that_repeats_it() {
+    fn a_violation_is_printed_with_the_command_that_repeats_it() {
         let mut report = Report::new("kill");
         report.count("kills", 3);
         report.count("kills", 4);
@@ -146,7 +146,7 @@ mod tests {
         assert!(text.contains("cargo xtask torture --only kill --seed 9"), "{text}");
         assert_eq!(report.json(9)["counts"]["kills"], 7);
         let mut other = Report::new("kill");
-        other.take(&report.to_value()).unwrap();
+        other.merge_value(&report.to_value()).unwrap();
         assert_eq!(other.text(), text);
     }
 

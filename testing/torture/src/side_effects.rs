@@ -15,7 +15,7 @@ use crate::protocol::ChildMessage;
 #[derive(Clone)]
 pub(crate) struct SideEffectLog {
     file: Option<Arc<File>>,
-    life: u32,
+    process: u32,
 }
 
 impl SideEffectLog {
@@ -23,21 +23,21 @@ impl SideEffectLog {
     ///
     /// # Errors
     /// Returns an error if the file cannot be opened.
-    pub(crate) fn open(path: &Path, life: u32) -> Result<Self, String> {
+    pub(crate) fn open(path: &Path, process: u32) -> Result<Self, String> {
         let file = OpenOptions::new().create(true).append(true).open(path);
         let file = file.map_err(|error| format!("{}: {error}", path.display()))?;
-        Ok(Self { file: Some(Arc::new(file)), life })
+        Ok(Self { file: Some(Arc::new(file)), process })
     }
 
     /// Returns a log that discards everything.
     pub(crate) fn none() -> Self {
-        Self { file: None, life: 0 }
+        Self { file: None, process: 0 }
     }
 
     /// Records a side effect of a task.
-    pub(crate) fn note(&self, kind: SideEffectKind, key: &str, node: &str) {
+    pub(crate) fn record(&self, kind: SideEffectKind, key: &str, node: &str) {
         if let Some(file) = &self.file {
-            let line = format!("{} {} {key} {node}\n", self.life, kind.word());
+            let line = format!("{} {} {key} {node}\n", self.process, kind.name());
             // A node that cannot record its side effect must not continue.
             (&**file).write_all(line.as_bytes()).expect("the side effect log can be written");
         }
@@ -60,11 +60,11 @@ pub(crate) enum SideEffectKind {
 impl SideEffectKind {
     const ALL: [Self; 4] = [Self::Started, Self::Worked, Self::Computed, Self::Recorded];
 
-    const fn word(self) -> &'static str {
+    const fn name(self) -> &'static str {
         match self {
-            Self::Started => "began",
+            Self::Started => "started",
             Self::Worked => "worked",
-            Self::Computed => "made",
+            Self::Computed => "computed",
             Self::Recorded => "recorded",
         }
     }
@@ -73,7 +73,7 @@ impl SideEffectKind {
 /// One line of the log.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct SideEffect {
-    pub(crate) life: u32,
+    pub(crate) process: u32,
     pub(crate) kind: SideEffectKind,
     pub(crate) key: String,
     pub(crate) node: String,
@@ -92,11 +92,11 @@ pub(crate) fn read(path: &Path) -> Result<Vec<SideEffect>, String> {
 }
 
 fn parse(line: &str) -> Option<SideEffect> {
-    let mut words = line.split(' ');
-    let life = words.next()?.parse().ok()?;
-    let word = words.next()?;
-    let kind = SideEffectKind::ALL.into_iter().find(|kind| kind.word() == word)?;
-    Some(SideEffect { life, kind, key: words.next()?.to_owned(), node: words.next()?.to_owned() })
+    let mut fields = line.split(' ');
+    let process = fields.next()?.parse().ok()?;
+    let name = fields.next()?;
+    let kind = SideEffectKind::ALL.into_iter().find(|kind| kind.name() == name)?;
+    Some(SideEffect { process, kind, key: fields.next()?.to_owned(), node: fields.next()?.to_owned() })
 }
 
 /// Reported events with the number of their process.
@@ -114,39 +114,39 @@ pub(crate) struct SideEffectReport {
 
 /// Compares side effects with reported events: a task reported as finished has started and never starts again, and a
 /// recorded result is never computed again.
-pub(crate) fn judge(effects: &[SideEffect], reported: &ReportedEvents) -> SideEffectReport {
-    let mut verdict = SideEffectReport::default();
+pub(crate) fn check(effects: &[SideEffect], reported: &ReportedEvents) -> SideEffectReport {
+    let mut report = SideEffectReport::default();
     let mut starts_by_task: BTreeMap<&str, Vec<&SideEffect>> = BTreeMap::new();
     let mut recorded = BTreeSet::new();
     for effect in effects {
         match effect.kind {
             SideEffectKind::Started => starts_by_task.entry(&effect.key).or_default().push(effect),
             SideEffectKind::Recorded => _ = recorded.insert(&effect.key),
-            SideEffectKind::Computed if recorded.contains(&effect.key) => verdict.problems.push(format!(
+            SideEffectKind::Computed if recorded.contains(&effect.key) => report.problems.push(format!(
                 "process {} computed the recorded result of `{}` again (task {})",
-                effect.life, effect.node, effect.key
+                effect.process, effect.node, effect.key
             )),
             SideEffectKind::Computed | SideEffectKind::Worked => {}
         }
     }
-    for (life, message) in reported {
+    for (process, message) in reported {
         let ChildMessage::Done { node, key, step, path } = message else { continue };
         // A subgraph is a task without side effects of its own.
         let Some(starts) = starts_by_task.get(&**key) else {
             if node != crate::workload::INNER {
-                verdict.problems.push(format!("task {key} of `{node}` was reported as finished and never started"));
+                report.problems.push(format!("task {key} of `{node}` was reported as finished and never started"));
             }
             continue;
         };
-        let same_life = starts.iter().filter(|effect| effect.life == *life).count();
-        if starts.iter().any(|effect| effect.life > *life) || same_life > 1 {
-            verdict.problems.push(format!(
-                "task {key} of `{node}` (step {step} of `{path}`) finished in process {life} and started again"
+        let starts_in_process = starts.iter().filter(|effect| effect.process == *process).count();
+        if starts.iter().any(|effect| effect.process > *process) || starts_in_process > 1 {
+            report.problems.push(format!(
+                "task {key} of `{node}` (step {step} of `{path}`) finished in process {process} and started again"
             ));
         }
     }
-    verdict.in_flight = starts_by_task.values().map(|starts| starts.len() as u64 - 1).sum();
-    verdict
+    report.in_flight = starts_by_task.values().map(|starts| starts.len() as u64 - 1).sum();
+    report
 }
 
 #[cfg(test)]
@@ -163,23 +163,23 @@ mod tests {
 
     #[test]
     fn a_finished_task_must_not_begin_again() {
-        let twice = effects("1 began k plan\n1 worked k plan\n2 began k plan");
-        assert_eq!(judge(&twice, &vec![]), SideEffectReport { in_flight: 1, problems: vec![] });
-        assert_eq!(judge(&twice, &vec![(2, done("k"))]).problems.len(), 0);
-        assert_eq!(judge(&twice, &vec![(1, done("k"))]).problems.len(), 1);
-        let in_one_life = effects("1 began k plan\n1 began k plan");
-        assert_eq!(judge(&in_one_life, &vec![(1, done("k"))]).problems.len(), 1);
-        assert_eq!(judge(&[], &vec![(1, done("k"))]).problems.len(), 1);
+        let twice = effects("1 started k plan\n1 worked k plan\n2 started k plan");
+        assert_eq!(check(&twice, &vec![]), SideEffectReport { in_flight: 1, problems: vec![] });
+        assert_eq!(check(&twice, &vec![(2, done("k"))]).problems.len(), 0);
+        assert_eq!(check(&twice, &vec![(1, done("k"))]).problems.len(), 1);
+        let twice_in_process = effects("1 started k plan\n1 started k plan");
+        assert_eq!(check(&twice_in_process, &vec![(1, done("k"))]).problems.len(), 1);
+        assert_eq!(check(&[], &vec![(1, done("k"))]).problems.len(), 1);
     }
 
     #[test]
     fn a_recomputed_recorded_result_is_a_violation() {
-        assert!(judge(&effects("1 made k pay\n2 made k pay\n2 recorded k pay"), &vec![]).problems.is_empty());
-        assert_eq!(judge(&effects("1 made k pay\n1 recorded k pay\n2 made k pay"), &vec![]).problems.len(), 1);
+        assert!(check(&effects("1 computed k pay\n2 computed k pay\n2 recorded k pay"), &vec![]).problems.is_empty());
+        assert_eq!(check(&effects("1 computed k pay\n1 recorded k pay\n2 computed k pay"), &vec![]).problems.len(), 1);
     }
 
     #[test]
     fn a_line_is_parsed_or_rejected() {
-        assert!(parse("x began k plan").is_none() && parse("1 sang k plan").is_none());
+        assert!(parse("x started k plan").is_none() && parse("1 sang k plan").is_none());
     }
 }

@@ -25,8 +25,8 @@ pub(crate) fn faketime() -> Result<PathBuf, String> {
     let library = || {
         let folders = ["/usr/lib", "/usr/lib64", "/usr/local/lib"].map(PathBuf::from);
         let below = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
-        let all = below.map(|entry| entry.path()).chain(folders.iter().cloned());
-        all.map(|folder| folder.join("faketime/libfaketimeMT.so.1")).find(|path| path.is_file())
+        let candidates = below.map(|entry| entry.path()).chain(folders.iter().cloned());
+        candidates.map(|folder| folder.join("faketime/libfaketimeMT.so.1")).find(|path| path.is_file())
     };
     if let Some(path) = library() {
         return Ok(path);
@@ -48,17 +48,21 @@ fn on_path(tool: &str) -> Option<PathBuf> {
 pub(crate) fn install(package: &str) {
     eprintln!("installing {package}");
     let apt = ["apt-get", "install", "--yes", "--no-install-recommends", package];
-    let words = if is_root() { apt.to_vec() } else { [&["sudo", "-n"][..], &apt].concat() };
-    let succeeds = |words: &[&str]| {
-        let mut command = Command::new(words[0]);
-        command.args(&words[1..]).env("DEBIAN_FRONTEND", "noninteractive").stdin(Stdio::null()).stdout(Stdio::null());
+    let command_line = if is_root() { apt.to_vec() } else { [&["sudo", "-n"][..], &apt].concat() };
+    let succeeds = |command_line: &[&str]| {
+        let mut command = Command::new(command_line[0]);
+        command
+            .args(&command_line[1..])
+            .env("DEBIAN_FRONTEND", "noninteractive")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null());
         command.status().is_ok_and(|status| status.success())
     };
-    if !succeeds(&words) {
+    if !succeeds(&command_line) {
         // A new machine has no package lists.
         let update: Vec<&str> =
-            words.iter().take_while(|word| **word != "install").copied().chain(["update"]).collect();
-        let _ = succeeds(&update) && succeeds(&words);
+            command_line.iter().take_while(|arg| **arg != "install").copied().chain(["update"]).collect();
+        let _ = succeeds(&update) && succeeds(&command_line);
     }
 }
 

@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use crate::checkpointer::CheckpointerLocation;
 use crate::child_process::{ChildOutput, ChildProcess, command};
-use crate::contender::{ContenderArgs, TRACKS, track};
+use crate::contender::{ContenderArgs, LOG_NODES, log_entry};
 use crate::options::TestOptions;
-use crate::process_kill::undisturbed;
+use crate::process_kill::expected_digest;
 use crate::protocol::ChildMessage;
 use crate::random::Random;
 use crate::reader::ReaderArgs;
@@ -34,33 +34,33 @@ const SIZE: (u64, u64) = (2, 2_000);
 ///
 /// # Errors
 /// Returns an error if the test cannot be run.
-pub(crate) fn prove(stage: &TestOptions) -> Result<Report, String> {
+pub(crate) fn run_test(options: &TestOptions) -> Result<Report, String> {
     let mut report = Report::new("two");
-    for number in 0..stage.at_least(2) {
+    for number in 0..options.at_least(2) {
         let problems = test_shared_thread(number % 2 == 1, &mut report).unwrap_or_else(|problem| vec![problem]);
-        report.find_all(stage.seed, problems);
+        report.add_violations(options.seed, problems);
     }
-    let expected = undisturbed(SIZE)?;
-    let (pauses, mut seed) = (stage.at_least(SUSPENSIONS), stage.seed);
+    let expected = expected_digest(SIZE)?;
+    let (pauses, mut seed) = (options.at_least(SUSPENSIONS), options.seed);
     // The moment of suspension is random: further rounds are run if no takeover happened.
-    while seed - stage.seed < pauses || (report.of("threads taken over") < 2 && seed - stage.seed < 5 * pauses) {
+    while seed - options.seed < pauses || (report.of("threads taken over") < 2 && seed - options.seed < 5 * pauses) {
         let problems = test_paused_owner(seed, &expected, &mut report).unwrap_or_else(|problem| vec![problem]);
-        report.find_all(seed, problems);
+        report.add_violations(seed, problems);
         seed += 1;
     }
-    report.require_count(stage.seed, "threads taken over", 1);
-    report.require_count(stage.seed, "owners refused when they woke up", 1);
-    report.require_count(stage.seed, "owners that went on when they woke up", 1);
+    report.require_count(options.seed, "threads taken over", 1);
+    report.require_count(options.seed, "owners refused when they woke up", 1);
+    report.require_count(options.seed, "owners that went on when they woke up", 1);
     Ok(report)
 }
 
 /// Both processes run on one thread concurrently.
-fn test_shared_thread(asks_again: bool, report: &mut Report) -> Result<Vec<String>, String> {
+fn test_shared_thread(retries_when_busy: bool, report: &mut Report) -> Result<Vec<String>, String> {
     let folder = TempDir::new("two")?;
     let location = CheckpointerLocation::sqlite_in(folder.path());
     let names = ["a", "b"];
-    let args = |name: &str| ContenderArgs { name: name.to_owned(), runs: RUNS, asks_again };
-    let children = names.map(|name| ChildProcess::start(&command("mover", &location, &args(name))?));
+    let args = |name: &str| ContenderArgs { name: name.to_owned(), runs: RUNS, retries_when_busy };
+    let children = names.map(|name| ChildProcess::start(&command("contender", &location, &args(name))?));
     let mut problems = Vec::new();
     for child in children {
         let end = child?.end()?;
@@ -70,10 +70,10 @@ fn test_shared_thread(asks_again: bool, report: &mut Report) -> Result<Vec<Strin
         }
         report.count("runs side by side", u64::from(RUNS));
     }
-    let question = ReaderArgs { threads: vec![THREAD.to_owned()], integrity: true, values: true };
-    let stored = verify::read(&location, &question)?;
+    let args = ReaderArgs { threads: vec![THREAD.to_owned()], integrity: true, values: true };
+    let stored = verify::read(&location, &args)?;
     problems.extend(stored.problems());
-    problems.extend(verify::history_errors(&stored.line(THREAD, "")));
+    problems.extend(verify::history_errors(&stored.history(THREAD, "")));
     let values = stored.values.get(THREAD).cloned().unwrap_or_default();
     problems.extend(interleaving_errors(&values, &names));
     Ok(problems)
@@ -85,10 +85,11 @@ fn interleaving_errors(values: &Value, names: &[&str]) -> Vec<String> {
     let mut left: BTreeSet<String> =
         names.iter().flat_map(|name| (0..RUNS).map(move |number| format!("{name} {number}"))).collect();
     let mut problems = Vec::new();
-    for entries in log.chunks(TRACKS.len()) {
+    for entries in log.chunks(LOG_NODES.len()) {
         let label = entries[0].rsplit_once(' ').map_or(entries[0], |(label, _)| label);
-        let is_whole = entries.iter().copied().eq(TRACKS.map(|node| track(label, node)).iter().map(String::as_str));
-        if !is_whole || !left.remove(label) {
+        let is_complete =
+            entries.iter().copied().eq(LOG_NODES.map(|node| log_entry(label, node)).iter().map(String::as_str));
+        if !is_complete || !left.remove(label) {
             problems.push(format!("the entries of two runs are interleaved or duplicated: {entries:?}"));
         }
     }
@@ -102,62 +103,71 @@ fn interleaving_errors(values: &Value, names: &[&str]) -> Vec<String> {
 
 /// Suspends a lease holder, starts a second process, and resumes the first one.
 fn test_paused_owner(seed: u64, expected: &str, report: &mut Report) -> Result<Vec<String>, String> {
-    let mut random = Random::apart(seed, 7);
+    let mut random = Random::for_stream(seed, 7);
     let folder = TempDir::new("pause")?;
     let location = CheckpointerLocation::sqlite_in(folder.path());
     // Alternates between a second process that waits and one that takes over threads of suspended holders.
-    let is_hasty = seed.is_multiple_of(2);
-    let rival = if is_hasty { CheckpointerLocation::SqliteHasty(location.file().to_owned()) } else { location.clone() };
-    let mut order =
+    let has_short_lease = seed.is_multiple_of(2);
+    let other_location = if has_short_lease {
+        CheckpointerLocation::SqliteShortLease(location.file().to_owned())
+    } else {
+        location.clone()
+    };
+    let mut args =
         WorkerArgs { threads: vec![THREAD.to_owned()], rounds: SIZE.0, weight: SIZE.1, ..WorkerArgs::default() };
-    (order.effects, order.life) = (Some(folder.join("effects")), 1);
-    let mut owner = ChildProcess::start(&command("victim", &location, &order)?)?;
-    let mut by_owner = Vec::new();
+    (args.effects, args.process) = (Some(folder.join("effects")), 1);
+    let mut owner = ChildProcess::start(&command("worker", &location, &args)?)?;
+    let mut owner_messages = Vec::new();
     for _ in 0..8 + random.below(40) {
         if let ChildOutput::Message(message) = owner.next_message()? {
-            by_owner.push(message);
+            owner_messages.push(message);
         }
     }
     std::thread::sleep(Duration::from_micros(u64::from(random.below(4_000))));
     owner.signal(Signal::STOP);
     report.count("owners stopped", 1);
-    order.life = 2;
-    let mut other = ChildProcess::start(&command("victim", &rival, &order)?)?;
-    let mut by_other = Vec::new();
-    if is_hasty {
+    args.process = 2;
+    let mut other = ChildProcess::start(&command("worker", &other_location, &args)?)?;
+    let mut other_messages = Vec::new();
+    if has_short_lease {
         // Until it has ended or failed.
         while let ChildOutput::Message(message) = other.next_message()? {
-            by_other.push(message);
+            other_messages.push(message);
         }
     } else {
         std::thread::sleep(Duration::from_millis(u64::from(random.below(300))));
     }
     owner.signal(Signal::CONT);
     let (owner, other) = (owner.end()?, other.end()?);
-    by_owner.extend(owner.messages);
-    by_other.extend(other.messages);
-    let mut problems = verdict(&by_owner, &by_other, expected, report);
-    let reported: side_effects::ReportedEvents = by_owner
+    owner_messages.extend(owner.messages);
+    other_messages.extend(other.messages);
+    let mut problems = check_results(&owner_messages, &other_messages, expected, report);
+    let reported: side_effects::ReportedEvents = owner_messages
         .into_iter()
         .map(|message| (1, message))
-        .chain(by_other.into_iter().map(|message| (2, message)))
+        .chain(other_messages.into_iter().map(|message| (2, message)))
         .collect();
     let stored = verify::read_thread(&location)?;
     problems.extend(stored.problems());
-    problems.extend(verify::history_errors(&stored.line(THREAD, "")));
+    problems.extend(verify::history_errors(&stored.history(THREAD, "")));
     problems.extend(stored.missing(THREAD, reported.iter().map(|(_, message)| message)));
-    problems.extend(side_effects::judge(&side_effects::read(&folder.join("effects"))?, &reported).problems);
+    problems.extend(side_effects::check(&side_effects::read(&folder.join("effects"))?, &reported).problems);
     Ok(problems)
 }
 
 /// Checks the result of both: at least one finished, and a failed one was rejected.
-fn verdict(by_owner: &[ChildMessage], by_other: &[ChildMessage], expected: &str, report: &mut Report) -> Vec<String> {
+fn check_results(
+    owner_messages: &[ChildMessage],
+    other_messages: &[ChildMessage],
+    expected: &str,
+    report: &mut Report,
+) -> Vec<String> {
     let is_ended = |messages: &[ChildMessage]| matches!(messages.last(), Some(ChildMessage::Ended { digest }) if digest == expected);
-    let took_over = by_other.iter().any(|message| matches!(message, ChildMessage::Done { .. }));
+    let took_over = other_messages.iter().any(|message| matches!(message, ChildMessage::Done { .. }));
     report.count("threads taken over", u64::from(took_over));
     let mut problems = Vec::new();
-    match by_owner.last() {
-        Some(ChildMessage::Ended { .. }) if is_ended(by_owner) => {
+    match owner_messages.last() {
+        Some(ChildMessage::Ended { .. }) if is_ended(owner_messages) => {
             report.count("owners that went on when they woke up", 1)
         }
         Some(ChildMessage::Failed { code, .. }) if took_over && code == "ThreadBusy" => {
@@ -165,8 +175,8 @@ fn verdict(by_owner: &[ChildMessage], by_other: &[ChildMessage], expected: &str,
         }
         last => problems.push(format!("a suspended lease holder ended with {last:?}")),
     }
-    match by_other.last() {
-        Some(ChildMessage::Ended { .. }) if is_ended(by_other) => {}
+    match other_messages.last() {
+        Some(ChildMessage::Ended { .. }) if is_ended(other_messages) => {}
         // The holder was suspended during a write, and holds the lock on the file until it is resumed.
         Some(ChildMessage::Failed { code, message })
             if code == "StoreUnavailable" && message.contains("nothing was saved") =>
@@ -175,7 +185,7 @@ fn verdict(by_owner: &[ChildMessage], by_other: &[ChildMessage], expected: &str,
         }
         last => problems.push(format!("the second process ended with {last:?}")),
     }
-    if !is_ended(by_owner) && !is_ended(by_other) {
+    if !is_ended(owner_messages) && !is_ended(other_messages) {
         problems.push("the run did not end".to_owned());
     }
     problems
@@ -191,7 +201,7 @@ mod tests {
     fn mixed_runs_are_a_violation() {
         let log = |names: &[&str]| -> Vec<String> {
             let runs = names.iter().flat_map(|name| (0..RUNS).map(move |number| format!("{name} {number}")));
-            runs.flat_map(|label| TRACKS.map(|node| track(&label, node))).collect()
+            runs.flat_map(|label| LOG_NODES.map(|node| log_entry(&label, node))).collect()
         };
         let good = json!({ "log": log(&["a", "b"]), "count": 4 * RUNS });
         assert_eq!(interleaving_errors(&good, &["a", "b"]), Vec::<String>::new());

@@ -13,7 +13,7 @@ use crate::workload::THREAD;
 /// Content of a checkpointer as reported by a reader process.
 #[derive(Debug, Default)]
 pub(crate) struct StoredState {
-    pub(crate) seen: Vec<CheckpointSummary>,
+    pub(crate) checkpoints: Vec<CheckpointSummary>,
     /// Reasons why the checkpointer or a thread could not be read; the thread is empty for the checkpointer.
     pub(crate) unreadable: Vec<Unreadable>,
     /// Newest values by thread, if requested.
@@ -38,13 +38,13 @@ pub(crate) struct Unreadable {
 ///
 /// # Errors
 /// Returns an error if the reader does not start.
-pub(crate) fn read(location: &CheckpointerLocation, question: &ReaderArgs) -> Result<StoredState, String> {
-    let end = match ChildProcess::start(&command("reader", location, question)?)?.end() {
+pub(crate) fn read(location: &CheckpointerLocation, args: &ReaderArgs) -> Result<StoredState, String> {
+    let end = match ChildProcess::start(&command("reader", location, args)?)?.end() {
         Ok(end) => end,
         Err(stuck) => return Ok(StoredState { crash: Some(stuck), ..StoredState::default() }),
     };
-    let wild = end.is_crash().then(|| format!("the reader ended with {}", end.describe()));
-    Ok(StoredState { crash: wild, ..StoredState::from_messages(end.messages) })
+    let crash = end.is_crash().then(|| format!("the reader ended with {}", end.describe()));
+    Ok(StoredState { crash, ..StoredState::from_messages(end.messages) })
 }
 
 /// Reads the thread that most tests use, with all information.
@@ -65,7 +65,7 @@ impl StoredState {
 
     fn apply(&mut self, reported: ChildMessage) {
         match reported {
-            ChildMessage::Seen(seen) => self.seen.push(seen),
+            ChildMessage::StoredCheckpoint(checkpoint) => self.checkpoints.push(checkpoint),
             ChildMessage::Unreadable { thread, code, message } => {
                 self.unreadable.push(Unreadable { thread, code, message })
             }
@@ -74,7 +74,7 @@ impl StoredState {
             }
             ChildMessage::Read { thread, values: Some(values) } => _ = self.values.insert(thread, values),
             ChildMessage::Journal { thread, journal } => _ = self.journals.insert(thread, journal),
-            ChildMessage::Integrity { verdict } => self.integrity = Some(verdict),
+            ChildMessage::Integrity { result } => self.integrity = Some(result),
             _ => {}
         }
     }
@@ -85,17 +85,19 @@ impl StoredState {
         problems.extend(self.unreadable.iter().map(|Unreadable { thread, code, message }| {
             format!("thread `{thread}` cannot be read: {code}: {message}")
         }));
-        let gaps =
-            self.journals.iter().flat_map(|(thread, journal)| journal.problems.iter().map(move |gap| (thread, gap)));
-        problems.extend(gaps.map(|(thread, gap)| format!("thread `{thread}`: {gap}")));
-        let sick = self.integrity.iter().filter(|verdict| *verdict != "ok");
-        problems.extend(sick.map(|verdict| format!("integrity_check: {verdict}")));
+        let problems_by_thread = self
+            .journals
+            .iter()
+            .flat_map(|(thread, journal)| journal.problems.iter().map(move |problem| (thread, problem)));
+        problems.extend(problems_by_thread.map(|(thread, problem)| format!("thread `{thread}`: {problem}")));
+        let failures = self.integrity.iter().filter(|result| *result != "ok");
+        problems.extend(failures.map(|result| format!("integrity_check: {result}")));
         problems
     }
 
     /// Returns the checkpoints of one namespace of a thread, newest first.
-    pub(crate) fn line(&self, thread: &str, path: &str) -> Vec<&CheckpointSummary> {
-        self.seen.iter().filter(|seen| seen.thread == thread && seen.path == path).collect()
+    pub(crate) fn history(&self, thread: &str, path: &str) -> Vec<&CheckpointSummary> {
+        self.checkpoints.iter().filter(|checkpoint| checkpoint.thread == thread && checkpoint.path == path).collect()
     }
 
     /// Returns what was acknowledged for a thread and is not stored.
@@ -105,12 +107,12 @@ impl StoredState {
         messages: impl IntoIterator<Item = &'a ChildMessage>,
     ) -> Vec<String> {
         let mut messages = messages.into_iter().peekable();
-        let index = Index::of(self.seen.iter().filter(|seen| seen.thread == thread));
-        let newest = self.line(thread, "").first().map(|seen| seen.digest.clone());
+        let index = Index::of(self.checkpoints.iter().filter(|checkpoint| checkpoint.thread == thread));
+        let newest = self.history(thread, "").first().map(|checkpoint| checkpoint.digest.clone());
         let mut lost = Vec::new();
-        while let Some(one) = messages.next() {
+        while let Some(message) = messages.next() {
             let is_last = messages.peek().is_none();
-            match one {
+            match message {
                 ChildMessage::Checkpoint { path, step, id } if !index.ids.contains(&(&**path, *step, &**id)) => {
                     lost.push(format!(
                         "checkpoint {id} (step {step} of `{path}`) was reported as saved and is missing"
@@ -143,16 +145,19 @@ struct Index<'a> {
 }
 
 impl<'a> Index<'a> {
-    fn of(seen: impl Iterator<Item = &'a CheckpointSummary> + Clone) -> Self {
+    fn of(checkpoints: impl Iterator<Item = &'a CheckpointSummary> + Clone) -> Self {
         let mut newest: BTreeMap<&str, i64> = BTreeMap::new();
-        for seen in seen.clone() {
-            let step = newest.entry(&seen.path).or_insert(seen.step);
-            *step = seen.step.max(*step);
+        for checkpoint in checkpoints.clone() {
+            let step = newest.entry(&checkpoint.path).or_insert(checkpoint.step);
+            *step = checkpoint.step.max(*step);
         }
         Self {
-            ids: seen.clone().map(|seen| (&*seen.path, seen.step, &*seen.id)).collect(),
-            values: seen.clone().map(|seen| (&*seen.path, seen.step, &*seen.digest)).collect(),
-            done: seen.flat_map(|seen| seen.done.iter().map(|key| &**key)).collect(),
+            ids: checkpoints.clone().map(|checkpoint| (&*checkpoint.path, checkpoint.step, &*checkpoint.id)).collect(),
+            values: checkpoints
+                .clone()
+                .map(|checkpoint| (&*checkpoint.path, checkpoint.step, &*checkpoint.digest))
+                .collect(),
+            done: checkpoints.flat_map(|checkpoint| checkpoint.done.iter().map(|key| &**key)).collect(),
             newest,
         }
     }
@@ -166,23 +171,26 @@ impl<'a> Index<'a> {
 
 /// Checks that a history is linear, newest first: each checkpoint follows the next one of the list, steps increase,
 /// and the checkpoints of a run are contiguous.
-pub(crate) fn history_errors(line: &[&CheckpointSummary]) -> Vec<String> {
+pub(crate) fn history_errors(history: &[&CheckpointSummary]) -> Vec<String> {
     let mut problems = Vec::new();
     let mut runs: Vec<&str> = Vec::new();
-    for (index, seen) in line.iter().enumerate() {
-        let before = line.get(index + 1);
-        if seen.parent.as_deref() != before.map(|before| &*before.id) {
-            let (step, id, parent) = (seen.step, &seen.id, &seen.parent);
+    for (index, checkpoint) in history.iter().enumerate() {
+        let before = history.get(index + 1);
+        if checkpoint.parent.as_deref() != before.map(|before| &*before.id) {
+            let (step, id, parent) = (checkpoint.step, &checkpoint.id, &checkpoint.parent);
             problems.push(format!("checkpoint {id} of step {step} has the parent {parent:?}, not the previous one"));
         }
-        if before.is_some_and(|before| before.step >= seen.step) {
-            problems.push(format!("checkpoint {} of step {} follows one whose step is not lower", seen.id, seen.step));
+        if before.is_some_and(|before| before.step >= checkpoint.step) {
+            problems.push(format!(
+                "checkpoint {} of step {} follows one whose step is not lower",
+                checkpoint.id, checkpoint.step
+            ));
         }
-        if runs.last() != Some(&&*seen.run) {
-            if runs.contains(&&*seen.run) {
-                problems.push(format!("run {} has a checkpoint of another run between its own", seen.run));
+        if runs.last() != Some(&&*checkpoint.run) {
+            if runs.contains(&&*checkpoint.run) {
+                problems.push(format!("run {} has a checkpoint of another run between its own", checkpoint.run));
             }
-            runs.push(&seen.run);
+            runs.push(&checkpoint.run);
         }
     }
     problems
@@ -192,7 +200,7 @@ pub(crate) fn history_errors(line: &[&CheckpointSummary]) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn seen(step: i64, id: &str, parent: Option<&str>, run: &str) -> CheckpointSummary {
+    fn checkpoint(step: i64, id: &str, parent: Option<&str>, run: &str) -> CheckpointSummary {
         CheckpointSummary {
             thread: "t".into(),
             path: String::new(),
@@ -207,7 +215,10 @@ mod tests {
     }
 
     fn stored() -> StoredState {
-        StoredState { seen: vec![seen(1, "b", Some("a"), "r"), seen(0, "a", None, "r")], ..StoredState::default() }
+        StoredState {
+            checkpoints: vec![checkpoint(1, "b", Some("a"), "r"), checkpoint(0, "a", None, "r")],
+            ..StoredState::default()
+        }
     }
 
     fn values(step: i64, digest: &str) -> ChildMessage {
@@ -245,12 +256,13 @@ mod tests {
 
     #[test]
     fn a_history_that_is_not_linear_is_a_violation() {
-        let (a, b, c) = (seen(0, "a", None, "r"), seen(1, "b", Some("a"), "r"), seen(2, "c", Some("b"), "q"));
+        let (a, b, c) =
+            (checkpoint(0, "a", None, "r"), checkpoint(1, "b", Some("a"), "r"), checkpoint(2, "c", Some("b"), "q"));
         assert!(history_errors(&[&c, &b, &a]).is_empty());
         assert_eq!(history_errors(&[&c, &a]).len(), 1);
-        let resumed = seen(3, "d", Some("c"), "r");
+        let resumed = checkpoint(3, "d", Some("c"), "r");
         assert_eq!(history_errors(&[&resumed, &c, &b, &a]), ["run r has a checkpoint of another run between its own"]);
-        let level = seen(1, "d", Some("b"), "r");
+        let level = checkpoint(1, "d", Some("b"), "r");
         assert_eq!(history_errors(&[&level, &b, &a]).len(), 1);
     }
 }

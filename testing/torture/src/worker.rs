@@ -21,7 +21,7 @@ use crate::side_effects::SideEffectLog;
 use crate::workload::{SubgraphState, WorkloadGraph, WorkloadState, graph, input};
 
 /// Delay before a retry while another process holds the thread.
-const BUSY: Duration = Duration::from_millis(20);
+const BUSY_RETRY_DELAY: Duration = Duration::from_millis(20);
 
 /// Arguments of a worker.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -34,13 +34,13 @@ pub(crate) struct WorkerArgs {
     /// Path of the side effect log.
     pub(crate) effects: Option<PathBuf>,
     /// Number of the process within the run.
-    pub(crate) life: u32,
+    pub(crate) process: u32,
     /// After an error: report what can be read, wait for a line, continue with the same checkpointer.
     pub(crate) waits_after_failure: bool,
     /// Retry while another process holds the thread.
-    pub(crate) waits: bool,
+    pub(crate) retries_when_busy: bool,
     /// Write the event journal.
-    pub(crate) journals_events: bool,
+    pub(crate) journal_events: bool,
     /// Name of a seeded bug of the engine.
     pub(crate) seeded_bug: Option<String>,
 }
@@ -49,11 +49,11 @@ pub(crate) struct WorkerArgs {
 ///
 /// # Errors
 /// Returns an error if the worker cannot start: a mistake of the parent and not a violation.
-pub(crate) async fn run(location: &CheckpointerLocation, order: &WorkerArgs) -> Result<bool, String> {
+pub(crate) async fn run(location: &CheckpointerLocation, args: &WorkerArgs) -> Result<bool, String> {
     ChildMessage::Started { pid: std::process::id() }.send();
-    enable(seeded_bug(order)?);
-    let effects = effects(order, order.life)?;
-    let flow = graph().map_err(|error| error.to_string())?;
+    enable(seeded_bug(args)?);
+    let effects = effects(args, args.process)?;
+    let graph = graph().map_err(|error| error.to_string())?;
     let store = match location.open().await {
         Ok(store) => store,
         Err(error) => {
@@ -62,58 +62,58 @@ pub(crate) async fn run(location: &CheckpointerLocation, order: &WorkerArgs) -> 
         }
     };
     ChildMessage::Opened.send();
-    let mut worker = Worker { flow, store, effects, order };
-    for thread in &order.threads {
-        let mut life = order.life;
+    let mut worker = Worker { graph, store, effects, args };
+    for thread in &args.threads {
+        let mut process = args.process;
         while let Err(error) = worker.advance(thread).await {
             // The lease of the previous process may not have expired; a checkpointer that frees threads immediately
             // is not retried.
-            if error.code() == ErrorCode::ThreadBusy && order.waits {
-                tokio::time::sleep(BUSY).await;
+            if error.code() == ErrorCode::ThreadBusy && args.retries_when_busy {
+                tokio::time::sleep(BUSY_RETRY_DELAY).await;
                 continue;
             }
             ChildMessage::failed(&error).send();
-            if !order.waits_after_failure {
+            if !args.waits_after_failure {
                 return Ok(false);
             }
             worker.wait(thread).await?;
             // From now on the worker counts as another process, as if it had been restarted.
-            life += 1;
-            worker.effects = self::effects(order, life)?;
+            process += 1;
+            worker.effects = self::effects(args, process)?;
         }
     }
     Ok(true)
 }
 
-fn effects(order: &WorkerArgs, life: u32) -> Result<SideEffectLog, String> {
-    order.effects.as_ref().map_or_else(|| Ok(SideEffectLog::none()), |path| SideEffectLog::open(path, life))
+fn effects(args: &WorkerArgs, process: u32) -> Result<SideEffectLog, String> {
+    args.effects.as_ref().map_or_else(|| Ok(SideEffectLog::none()), |path| SideEffectLog::open(path, process))
 }
 
-fn seeded_bug(order: &WorkerArgs) -> Result<Option<SeededBug>, String> {
-    let Some(name) = &order.seeded_bug else { return Ok(None) };
+fn seeded_bug(args: &WorkerArgs) -> Result<Option<SeededBug>, String> {
+    let Some(name) = &args.seeded_bug else { return Ok(None) };
     let bug = SeededBug::ALL.iter().find(|bug| bug.name() == name);
     bug.map(|bug| Some(*bug)).ok_or_else(|| format!("unknown seeded bug `{name}`"))
 }
 
 struct Worker<'a> {
-    flow: WorkloadGraph,
+    graph: WorkloadGraph,
     store: SharedCheckpointer,
     effects: SideEffectLog,
-    order: &'a WorkerArgs,
+    args: &'a WorkerArgs,
 }
 
 impl Worker<'_> {
     /// Runs a thread to its end from its current state.
     async fn advance(&self, thread: &str) -> Result<()> {
-        let threads = self.flow.threads().checkpointer(self.store.clone());
+        let threads = self.graph.threads().checkpointer(self.store.clone());
         let run = match threads.get_state(thread).await {
             Ok(snapshot) if snapshot.next.is_empty() => {
                 ChildMessage::Ended { digest: digest(&*snapshot.state) }.send();
                 return Ok(());
             }
-            Ok(_) => self.flow.continue_thread(thread),
+            Ok(_) => self.graph.continue_thread(thread),
             Err(error) if error.code() == ErrorCode::NotFound => {
-                self.flow.invoke(input(self.order.rounds, self.order.weight)).thread(thread)
+                self.graph.invoke(input(self.args.rounds, self.args.weight)).thread(thread)
             }
             Err(error) => return Err(error),
         };
@@ -122,7 +122,7 @@ impl Worker<'_> {
 
     async fn perform(&self, thread: &str, run: RunBuilder<WorkloadState, SideEffectLog>) -> Result<()> {
         let run = run.checkpointer(self.store.clone()).context(self.effects.clone()).recursion_limit(10_000);
-        let run = if self.order.journals_events { run.journal_events() } else { run };
+        let run = if self.args.journal_events { run.journal_events() } else { run };
         let mut stream = run.stream();
         while let Some(event) = stream.next().await {
             if let Some(message) = to_message(thread, &event) {
@@ -152,7 +152,7 @@ fn to_message(thread: &str, event: &RunEvent) -> Option<ChildMessage> {
     let EventKind::Machine(event) = &event.kind else { return None };
     match event {
         MachineEvent::TaskFinished { task, node, step, .. } => {
-            let key = key_of(thread, *task).to_string();
+            let key = idempotency_key(thread, *task).to_string();
             Some(ChildMessage::Done { path, step: *step, node: node.to_string(), key })
         }
         MachineEvent::Values { step, state, .. } => {
@@ -168,6 +168,6 @@ fn to_message(thread: &str, event: &RunEvent) -> Option<ChildMessage> {
 }
 
 /// Returns the idempotency key of the node of a task.
-pub(crate) fn key_of(thread: &str, task: TaskId) -> TaskId {
+pub(crate) fn idempotency_key(thread: &str, task: TaskId) -> TaskId {
     TaskId::from_bits(hash_id(&[thread.as_bytes(), &task.bits().to_le_bytes()]))
 }

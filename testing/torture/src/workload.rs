@@ -18,7 +18,7 @@ pub(crate) const INNER: &str = "inner";
 
 /// All nodes including those of the subgraph; each runs once per round.
 pub(crate) const NODES: [&str; 13] =
-    ["plan", "quick", "slow", "slower", "gather", INNER, "first", "left", "right", "last", "pay", "beside", "turn"];
+    ["plan", "quick", "slow", "slower", "gather", INNER, "first", "left", "right", "last", "pay", "parallel", "turn"];
 
 /// State of a thread.
 #[derive(GraphState, Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -94,7 +94,7 @@ pub(crate) fn graph() -> Result<WorkloadGraph> {
     let inner = graph.add_node(INNER, inner_graph()?);
     let pay = graph.add_node("pay", pays);
     let parallel = graph
-        .add_node("beside", |work: View<WorkloadState>, effects: RunContext<SideEffectLog>, cx: TaskContext| {
+        .add_node("parallel", |work: View<WorkloadState>, effects: RunContext<SideEffectLog>, cx: TaskContext| {
             plain(work, effects, cx, 2)
         });
     let turn = graph.add_node("turn", turns);
@@ -138,13 +138,13 @@ pub(crate) fn inner_graph() -> Result<SubgraphGraph> {
 }
 
 /// Performs a task: records its start, waits, records its end.
-async fn work_on(effects: &SideEffectLog, cx: &TaskContext, milliseconds: u64) {
+async fn perform_work(effects: &SideEffectLog, cx: &TaskContext, milliseconds: u64) {
     let key = cx.idempotency_key().to_string();
-    effects.note(SideEffectKind::Started, &key, cx.node());
+    effects.record(SideEffectKind::Started, &key, cx.node());
     if milliseconds > 0 {
         cx.sleep(Duration::from_millis(milliseconds)).await;
     }
-    effects.note(SideEffectKind::Worked, &key, cx.node());
+    effects.record(SideEffectKind::Worked, &key, cx.node());
 }
 
 async fn plain(
@@ -153,7 +153,7 @@ async fn plain(
     cx: TaskContext,
     milliseconds: u64,
 ) -> NodeResult {
-    work_on(&effects, &cx, milliseconds).await;
+    perform_work(&effects, &cx, milliseconds).await;
     let label = format!("{} {}", cx.node(), work.round);
     Ok(WorkloadState::update().log(label.clone()).count(1_u64).marks((label, work.count)))
 }
@@ -174,12 +174,12 @@ async fn turns(work: View<WorkloadState>, effects: RunContext<SideEffectLog>, cx
 /// Records a result before it is used.
 async fn pays(work: View<WorkloadState>, effects: RunContext<SideEffectLog>, cx: TaskContext) -> NodeResult {
     let key = cx.idempotency_key().to_string();
-    let make = async {
-        effects.note(SideEffectKind::Computed, &key, cx.node());
+    let compute = async {
+        effects.record(SideEffectKind::Computed, &key, cx.node());
         Ok::<u64, NodeError>(work.count)
     };
-    let paid = cx.once("pay", make).await?;
-    effects.note(SideEffectKind::Recorded, &key, cx.node());
+    let paid = cx.once("pay", compute).await?;
+    effects.record(SideEffectKind::Recorded, &key, cx.node());
     Ok(plain(work, effects, cx, 1).await?.paid(paid))
 }
 
@@ -189,7 +189,7 @@ async fn run_in_subgraph(
     cx: TaskContext,
     milliseconds: u64,
 ) -> NodeResult<SubgraphStateUpdate> {
-    work_on(&effects, &cx, milliseconds).await;
+    perform_work(&effects, &cx, milliseconds).await;
     let label = format!("{} {}", cx.node(), part.round);
     Ok(SubgraphState::update().log(label.clone()).count(1_u64).marks((label, part.steps)).steps(1_u64))
 }

@@ -88,7 +88,7 @@ export const text = {
     empty: (calls: string) => `No results for ${calls}`,
     error: (calls: string) => `Failed: ${calls}`,
     irrelevant: (calls: string) => `The results of ${calls} do not answer the question`,
-    other: (calls: string, reason: string) => `${reason || "Not good enough"}: ${calls}`,
+    other: (calls: string, reason: string) => `${reason || "The results are not sufficient"}: ${calls}`,
     trying: (next: string) => `, trying ${next}`,
     replanning: ", trying a different plan…",
     end: ".",

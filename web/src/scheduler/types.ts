@@ -136,7 +136,7 @@ export interface InterruptChoice {
   detail?: string | null;
 }
 
-/** Form that answers the approval interrupt. */
+/** The open interrupt of a conversation. */
 export interface PendingInterrupt {
   question_id: string;
   kind: "clarification" | "resolution" | "confirmation";
@@ -156,7 +156,7 @@ export interface ParsedRequest {
   found: ParsedSpan[];
 }
 
-/** The event of a response; a recurring event has the times of its first occurrence. */
+/** The event of a response; a recurring event has the times of the mentioned instance, else of its next one. */
 export interface CalendarEvent {
   event_id?: string;
   id?: string;

@@ -34,11 +34,11 @@ export const text = {
 
   start: {
     title: "Durable agent graphs, live",
-    lead: "superstep runs durable agent graphs. Every step is saved and can be stopped, resumed and inspected. These applications run on this machine; no account is needed.",
+    lead: "superstep runs agent graphs whose steps can be saved, stopped and resumed. No account is needed.",
     open: "Open",
     next: "Coming soon",
     apps: [
-      { name: "Debate", description: "Two agents debate a topic round by round, and a moderator sums up. Claims are checked as they are made.", href: "/debate" },
+      { name: "Debate", description: "Two agents debate a topic round by round, and a moderator sums up. Claims can be checked against documents.", href: "/debate" },
       { name: "Scheduler", description: "Type “soccer Saturday 2pm with the car” and add it to the family calendar, with conflicts resolved first.", href: "/scheduler" },
       { name: "Suggestions", description: "Post a question and get a suggested next step, with the document and the passage it comes from.", href: "/suggestions" },
       { name: "Assistant", description: "Ask questions about your data. See the plan, each query and its sources.", href: "/assistant" },

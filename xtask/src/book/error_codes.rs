@@ -1,13 +1,15 @@
 //! The table of error codes in `book/src/errors.md`, from the error pages.
 //!
 //! The name is the first heading of a page; status and exit code are in its first line of text. The specification must
-//! agree if it lists the code. `tidy::book` checks that every code has a page.
+//! agree if it lists the code, and the name must be that of `ErrorCode`. `tidy::book` checks that every code has a page.
 
 use super::table::{Alignment, markdown};
 use crate::workspace::File;
 
 const FOLDER: &str = "book/src/errors/";
 const CHAPTER: &str = "spec/02-framework.md";
+/// The file that defines `ErrorCode`.
+const DEFINITION: &str = "crates/superstep-core/src/error/code.rs";
 
 /// Facts about an error code: code, name, HTTP status, exit code.
 type Facts<'a> = [&'a str; 4];
@@ -16,6 +18,8 @@ type Facts<'a> = [&'a str; 4];
 pub(super) fn table(files: &[File]) -> Result<String, String> {
     let chapter = files.iter().find(|file| file.path == CHAPTER).map_or("", |file| &file.text);
     let specified: Vec<Facts<'_>> = chapter.lines().filter_map(specification_row).collect();
+    let definition = files.iter().find(|file| file.path == DEFINITION).map_or("", |file| &file.text);
+    let defined: Vec<(String, &str)> = definition.lines().filter_map(defined_code).collect();
     let mut rows = Vec::new();
     for page in files.iter().filter(|file| file.path.starts_with(FOLDER)) {
         let facts = facts(page)?;
@@ -23,6 +27,9 @@ pub(super) fn table(files: &[File]) -> Result<String, String> {
             return Err(format!("{}: has {}; {CHAPTER} has {}", page.path, facts.join(", "), other.join(", ")));
         }
         let [code, name, status, exit_code] = facts;
+        if !defined.iter().any(|(number, defined)| number == code && *defined == name) {
+            return Err(format!("{}: {DEFINITION} has no code {code} {name}", page.path));
+        }
         rows.push(vec![format!("[{code}](errors/{code}.md)"), name.into(), status.into(), exit_code.into()]);
     }
     Ok(markdown(&["code", "name", "HTTP", "exit"], Alignment::Left, &rows))
@@ -49,6 +56,13 @@ fn specification_row(line: &str) -> Option<Facts<'_>> {
     cells.try_into().ok().filter(|facts: &Facts<'_>| facts[0].starts_with("SS-"))
 }
 
+/// Returns the code and the name in a line such as `    InvalidGraph = 1, 500, 65;`.
+fn defined_code(line: &str) -> Option<(String, &str)> {
+    let (name, facts) = line.trim().strip_suffix(';')?.split_once(" = ")?;
+    let number: u16 = facts.split(", ").next()?.parse().ok()?;
+    Some((format!("SS-{number:03}"), name))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -56,8 +70,23 @@ mod tests {
     const PAGE: &str = "# SS-001 InvalidGraph\n\nHTTP 500 · exit 65 · retrying helps: no. For example:\n";
     const ROW: &str = "| code | name |\n| SS-001 | InvalidGraph | 500 | 65 |\n";
 
+    const DEFINED: &str = "codes! {\n    /// A graph.\n    InvalidGraph = 1, 500, 65;\n}\n";
+
     fn rendered(page: &str, row: &str) -> Result<String, String> {
-        table(&[File::fake("book/src/errors/SS-001.md", page), File::fake(CHAPTER, row)])
+        table(&[
+            File::fake("book/src/errors/SS-001.md", page),
+            File::fake(CHAPTER, row),
+            File::fake(DEFINITION, DEFINED),
+        ])
+    }
+
+    #[test]
+    fn a_page_with_another_name_than_the_code_is_reported() {
+        let problem = rendered("# SS-001 BadGraph\n\nHTTP 500 · exit 65 · x\n", "").unwrap_err();
+        assert_eq!(
+            problem,
+            "book/src/errors/SS-001.md: crates/superstep-core/src/error/code.rs has no code SS-001 BadGraph"
+        );
     }
 
     #[test]

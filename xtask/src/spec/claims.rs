@@ -24,12 +24,12 @@ pub(super) fn read(file: &File, defined_ids: &[Id]) -> Claims {
     let code = rust.code();
     let view = View { source: file.text.lines().collect(), code: &code, code_lines: code.lines().collect() };
     let properties = view.properties();
-    for at in words(view.code, "fn") {
-        let Some(test) = view.function(at) else { continue };
-        if test.ids.is_empty() || !(test.is_test || properties.iter().any(|range| range.contains(&at))) {
+    for offset in words(view.code, "fn") {
+        let Some(test) = view.function(offset) else { continue };
+        if test.ids.is_empty() || !(test.is_test || properties.iter().any(|range| range.contains(&offset))) {
             continue;
         }
-        let location = format!("{}:{}", file.path, line_of(view.code, at));
+        let location = format!("{}:{}", file.path, line_of(view.code, offset));
         if test.names_a_range {
             claims.problems.push(format!("{location}: test `{}` names a range of ids; name each id", test.name));
         } else if test.asserts {
@@ -77,24 +77,24 @@ struct View<'a> {
 impl View<'_> {
     /// Returns the byte ranges of `proptest! { .. }`.
     fn properties(&self) -> Vec<std::ops::Range<usize>> {
-        words(self.code, "proptest!").map(|at| at..end_of_item(self.code, at)).collect()
+        words(self.code, "proptest!").map(|offset| offset..end_of_item(self.code, offset)).collect()
     }
 
     /// Returns the function whose `fn` is at this offset; `None` for a function pointer type.
-    fn function(&self, at: usize) -> Option<Function> {
-        let after = self.code[at + 2..].trim_start();
+    fn function(&self, offset: usize) -> Option<Function> {
+        let after = self.code[offset + 2..].trim_start();
         let name: String = after.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
         if name.is_empty() {
             return None;
         }
-        let header = self.header(line_of(self.code, at) - 1);
+        let header = self.header(line_of(self.code, offset) - 1);
         let docs = header.iter().map(|&line| self.source[line]).filter(|line| line.trim_start().starts_with("///"));
         let references: Vec<_> = docs.flat_map(ids_in).collect();
         let names_a_range = references.iter().any(|reference| reference.is_range());
         let mut ids: Vec<Id> = references.into_iter().map(|reference| reference.id).collect();
         ids.sort();
         ids.dedup();
-        let body = &self.code[at..end_of_item(self.code, at)];
+        let body = &self.code[offset..end_of_item(self.code, offset)];
         let is_test = header.iter().any(|&line| has_test_attribute(self.code_lines[line]));
         Some(Function { name, ids, is_test, asserts: ASSERTIONS.iter().any(|sign| body.contains(sign)), names_a_range })
     }

@@ -30,33 +30,34 @@ impl Id {
 /// An id in a text, with the text after it.
 pub(super) struct IdReference<'a> {
     pub(super) id: Id,
-    pub(super) rest: &'a str,
+    pub(super) suffix: &'a str,
 }
 
 impl IdReference<'_> {
     /// Returns true if the id starts a range such as `R-GRA-1..5`, whose other ids cannot be found by a search.
     pub(super) fn is_range(&self) -> bool {
-        ["..", "…", "–"].iter().any(|dots| self.rest.starts_with(dots))
+        ["..", "…", "–"].iter().any(|dots| self.suffix.starts_with(dots))
     }
 }
 
 /// Returns all ids in a text, in order.
 pub(super) fn ids_in(text: &str) -> Vec<IdReference<'_>> {
-    let starts = text.match_indices("R-").map(|(at, _)| at);
-    let alone = starts.filter(|&at| !text[..at].chars().next_back().is_some_and(char::is_alphanumeric));
-    alone.filter_map(|at| id_at(&text[at..])).collect()
+    let starts = text.match_indices("R-").map(|(offset, _)| offset);
+    let alone = starts.filter(|&offset| !text[..offset].chars().next_back().is_some_and(char::is_alphanumeric));
+    alone.filter_map(|offset| id_at(&text[offset..])).collect()
 }
 
 fn id_at(text: &str) -> Option<IdReference<'_>> {
-    let tail = text.strip_prefix("R-")?;
-    let (family, tail) = tail.split_at_checked(3)?;
-    let digits = tail.strip_prefix('-')?;
+    let remaining = text.strip_prefix("R-")?;
+    let (family, remaining) = remaining.split_at_checked(3)?;
+    let digits = remaining.strip_prefix('-')?;
     let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
-    let (number, tail) = digits.split_at(end);
-    let (part, rest) = tail.split_at(tail.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(tail.len()));
+    let (number, remaining) = digits.split_at(end);
+    let (part, suffix) =
+        remaining.split_at(remaining.find(|c: char| !c.is_ascii_lowercase()).unwrap_or(remaining.len()));
     let is_family = family.bytes().all(|byte| byte.is_ascii_uppercase());
     let id = Id { family: family.into(), number: number.parse().ok()?, part: part.into() };
-    is_family.then_some(IdReference { id, rest })
+    is_family.then_some(IdReference { id, suffix })
 }
 
 /// Returns the ids that the chapters define: families in the order of the chapters, each with ascending numbers.
@@ -92,7 +93,7 @@ fn defined(line: &str) -> Option<Id> {
         Some(text) => (text, "**"),
         None => (line.strip_prefix("| ")?, " |"),
     };
-    id_at(text).filter(|reference| reference.rest.starts_with(closing)).map(|reference| reference.id)
+    id_at(text).filter(|reference| reference.suffix.starts_with(closing)).map(|reference| reference.id)
 }
 
 /// Returns the ids that `spec/required.txt` requires.
@@ -121,9 +122,9 @@ pub(super) fn required(files: &[File], defined_ids: &[Id]) -> Result<Vec<Id>, St
 /// is required only if it is named itself.
 fn range(line: &str) -> Option<Vec<Id>> {
     let first = id_at(line)?;
-    let last = match first.rest {
+    let last = match first.suffix {
         "" => return Some(vec![first.id]),
-        rest if first.id.part.is_empty() => rest.strip_prefix("..")?.parse().ok()?,
+        suffix if first.id.part.is_empty() => suffix.strip_prefix("..")?.parse().ok()?,
         _ => return None,
     };
     let numbers = first.id.number..=last;

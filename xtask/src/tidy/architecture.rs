@@ -14,7 +14,8 @@ pub(super) fn pure_modules(files: &[File]) -> Vec<String> {
     for file in files.iter().filter(|file| file.is_rust() && is_pure_module(&file.path)) {
         let code = RustSource::new(&file.text).code();
         for word in ["async", "await"] {
-            problems.extend(words(&code, word).map(|at| format!("{}:{}: `{word}`", file.path, line_of(&code, at))));
+            problems
+                .extend(words(&code, word).map(|offset| format!("{}:{}: `{word}`", file.path, line_of(&code, offset))));
         }
     }
     problems
@@ -29,12 +30,12 @@ fn is_pure_module(path: &str) -> bool {
 
 /// Reports a second run loop: only `engine/driver.rs` may request the next action of the machine.
 pub(super) fn one_loop(files: &[File]) -> Vec<String> {
-    let outside = |path: &str| {
+    let is_outside = |path: &str| {
         path.starts_with("crates/")
             && path != "crates/superstep/src/engine/driver.rs"
             && !["/tests/", "/testing/", "/testing.rs"].iter().any(|folder| path.contains(folder))
     };
-    let rust = files.iter().filter(|file| file.is_rust() && outside(&file.path));
+    let rust = files.iter().filter(|file| file.is_rust() && is_outside(&file.path));
     rust.filter(|file| steps_a_machine(&file.text)).map(|file| format!("{} steps the machine", file.path)).collect()
 }
 
@@ -45,12 +46,12 @@ fn steps_a_machine(source: &str) -> bool {
 }
 
 /// Reports SQL in crates other than the adapters and `superstep-documents`. Applications may have SQL for their tables.
-pub(super) fn sql_at_home(files: &[File]) -> Vec<String> {
+pub(super) fn sql_outside_adapters(files: &[File]) -> Vec<String> {
     // `superstep-documents` has its own full-text index.
     let allowed = ["crates/superstep-adapters/", "crates/superstep-documents/"];
-    let away = |path: &str| path.starts_with("crates/") && !allowed.iter().any(|folder| path.starts_with(folder));
+    let is_outside = |path: &str| path.starts_with("crates/") && !allowed.iter().any(|folder| path.starts_with(folder));
     let mut problems = Vec::new();
-    for file in files.iter().filter(|file| file.is_rust() && away(&file.path)) {
+    for file in files.iter().filter(|file| file.is_rust() && is_outside(&file.path)) {
         let rust = RustSource::new(&file.text);
         let statements = rust.strings().filter(|(_, text)| is_sql(text));
         problems.extend(statements.map(|(line, _)| format!("{}:{line}: an SQL statement", file.path)));
@@ -95,10 +96,10 @@ pub(super) fn agents_use_public_api(files: &[File]) -> Vec<String> {
     let mut problems = Vec::new();
     for file in files.iter().filter(|file| is_agent(&file.path)) {
         let code = RustSource::new(&file.text).code();
-        for at in words(&code, "crate").filter(|at| code[*at..].starts_with("crate::")) {
-            let named = names_after(&code[at + "crate::".len()..]);
-            let hidden = named.into_iter().filter(|name| !exported.contains(name));
-            let line = line_of(&code, at);
+        for offset in words(&code, "crate").filter(|offset| code[*offset..].starts_with("crate::")) {
+            let names = names_after(&code[offset + "crate::".len()..]);
+            let hidden = names.into_iter().filter(|name| !exported.contains(name));
+            let line = line_of(&code, offset);
             problems.extend(hidden.map(|name| format!("{}:{line}: `{name}` is not public", file.path)));
         }
     }
@@ -108,11 +109,11 @@ pub(super) fn agents_use_public_api(files: &[File]) -> Vec<String> {
 /// Returns the names that a crate root exports: modules, and items of `pub use`.
 fn exported(code: &str) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
-    for (at, _) in code.match_indices("pub mod ") {
-        names.extend(names_after(&code[at + "pub mod ".len()..]));
+    for (offset, _) in code.match_indices("pub mod ") {
+        names.extend(names_after(&code[offset + "pub mod ".len()..]));
     }
-    for (at, _) in code.match_indices("pub use ") {
-        let used = &code[at + "pub use ".len()..];
+    for (offset, _) in code.match_indices("pub use ") {
+        let used = &code[offset + "pub use ".len()..];
         let used = &used[..used.find(';').unwrap_or(used.len())];
         let last = match used.split_once('{') {
             Some((_, list)) => list.trim_end_matches('}'),
@@ -156,7 +157,8 @@ pub(super) fn no_unsafe(files: &[File]) -> Vec<String> {
     let mut problems = Vec::new();
     for file in files.iter().filter(|file| file.is_rust()) {
         let code = RustSource::new(&file.text).code();
-        problems.extend(words(&code, "unsafe").map(|at| format!("{}:{}: `unsafe`", file.path, line_of(&code, at))));
+        problems
+            .extend(words(&code, "unsafe").map(|offset| format!("{}:{}: `unsafe`", file.path, line_of(&code, offset))));
     }
     problems
 }
@@ -197,24 +199,24 @@ mod tests {
     fn sql_outside_its_modules_is_rejected() {
         let text = "let a = 1;\nlet q = \"UPDATE runs SET status = 1\";\n// SELECT in a comment";
         assert_eq!(
-            sql_at_home(&one("crates/superstep/src/run.rs", text)),
+            sql_outside_adapters(&one("crates/superstep/src/run.rs", text)),
             ["crates/superstep/src/run.rs:2: an SQL statement"]
         );
-        assert!(sql_at_home(&one("crates/superstep-adapters/src/sqlite/put.rs", text)).is_empty());
+        assert!(sql_outside_adapters(&one("crates/superstep-adapters/src/sqlite/put.rs", text)).is_empty());
         for sql in ["\"SELECT 1\"", "r#\"INSERT INTO t\"#", "\"CREATE TABLE t\""] {
-            assert_eq!(sql_at_home(&one("crates/superstep/src/run.rs", sql)).len(), 1, "{sql}");
+            assert_eq!(sql_outside_adapters(&one("crates/superstep/src/run.rs", sql)).len(), 1, "{sql}");
         }
-        assert!(sql_at_home(&one("crates/superstep/src/run.rs", "\"UPDATE the SETTINGS\"")).is_empty());
+        assert!(sql_outside_adapters(&one("crates/superstep/src/run.rs", "\"UPDATE the SETTINGS\"")).is_empty());
     }
 
     #[test]
     fn a_missing_second_or_misplaced_format_version_is_rejected() {
-        let home = File::fake("crates/superstep-core/src/checkpoint.rs", "pub const FORMAT_VERSION: u32 = 1;");
+        let definition = File::fake("crates/superstep-core/src/checkpoint.rs", "pub const FORMAT_VERSION: u32 = 1;");
         let other = File::fake("crates/superstep/src/memory.rs", "const FORMAT_VERSION: u32 = 2;");
         let empty = File::fake("crates/superstep-core/src/checkpoint/migrate.rs", "// const FORMAT_VERSION");
-        assert!(one_format_version(&[home.clone(), empty.clone()]).is_empty());
+        assert!(one_format_version(&[definition.clone(), empty.clone()]).is_empty());
         assert!(one_format_version(&[]).is_empty());
-        assert_eq!(one_format_version(&[home, other.clone()]).len(), 1);
+        assert_eq!(one_format_version(&[definition, other.clone()]).len(), 1);
         assert_eq!(one_format_version(&[other, empty.clone()]).len(), 1);
         assert_eq!(one_format_version(&[empty]).len(), 1);
     }

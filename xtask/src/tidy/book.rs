@@ -31,8 +31,9 @@ pub(super) fn error_pages(files: &[File]) -> Vec<String> {
             Some(page) => problems.extend(missing_sections(page).map(|section| format!("{path} lacks `{section}`"))),
         }
         let lists = [SUMMARY, INDEX].into_iter();
-        let silent = lists.filter(|list| !text(list).unwrap_or_default().contains(&format!("(errors/{code}.md)")));
-        problems.extend(silent.map(|list| format!("{list} has no link to errors/{code}.md")));
+        let without_link =
+            lists.filter(|list| !text(list).unwrap_or_default().contains(&format!("(errors/{code}.md)")));
+        problems.extend(without_link.map(|list| format!("{list} has no link to errors/{code}.md")));
     }
     problems
 }
@@ -65,8 +66,8 @@ mod tests {
         let page = "# SS-001\n## What happened\na\n## Why\nb\n## What to do\nc\n";
         let summary = "- [SS-001](errors/SS-001.md)\n";
         assert!(error_pages(&files(page, summary)).is_empty());
-        let lacking = error_pages(&files("## What happened\n## What to do\n", summary));
-        assert_eq!(lacking, ["book/src/errors/SS-001.md lacks `## Why`"]);
+        let problems = error_pages(&files("## What happened\n## What to do\n", summary));
+        assert_eq!(problems, ["book/src/errors/SS-001.md lacks `## Why`"]);
         assert_eq!(error_pages(&files(page, "")).len(), 2);
         let no_page = error_pages(&files(page, summary)[..3]);
         assert_eq!(no_page, ["SS-001 has no page book/src/errors/SS-001.md"]);

@@ -35,8 +35,8 @@ impl History {
     pub(super) fn read(workspace: &Workspace) -> Self {
         let log = |range: &str| git(workspace, &["log", "--no-merges", "--format=%h %s", range, "--"]);
         match log(&format!("{BASE}..HEAD")) {
-            Ok(answer) => Self::Complete(commits(&answer)),
-            Err(_) => log("HEAD").map_or_else(Self::Missing, |answer| Self::Partial(commits(&answer))),
+            Ok(output) => Self::Complete(commits(&output)),
+            Err(_) => log("HEAD").map_or_else(Self::Missing, |output| Self::Partial(commits(&output))),
         }
     }
 
@@ -55,10 +55,10 @@ impl History {
             Self::Partial(commits) => {
                 let problems: Vec<String> = commits.iter().filter_map(problem).collect();
                 let first = problems.first().map(|problem| format!(", for example {problem}")).unwrap_or_default();
-                let (count, broken) = (commits.len(), problems.len());
+                let (count, problem_count) = (commits.len(), problems.len());
                 Some(format!(
                     "the history does not reach commit {BASE:.8}, so old and new commits look the same: \
-                     {broken} of {count} subjects break the rule{first}"
+                     {problem_count} of {count} subjects break the rule{first}"
                 ))
             }
             Self::Missing(reason) => Some(format!("there is no commit history: {reason}")),
@@ -74,8 +74,8 @@ fn git(workspace: &Workspace, arguments: &[&str]) -> Result<String, String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn commits(answer: &str) -> Vec<Commit> {
-    let pairs = answer.lines().filter_map(|line| line.split_once(' '));
+fn commits(output: &str) -> Vec<Commit> {
+    let pairs = output.lines().filter_map(|line| line.split_once(' '));
     pairs.map(|(hash, subject)| Commit { hash: hash.to_owned(), subject: subject.to_owned() }).collect()
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 /// Reports forbidden crates in a dependency tree of `name version` pairs.
-pub(super) fn absent(package: &str, tree: &BTreeSet<String>, forbidden: &[&str]) -> Vec<String> {
+pub(super) fn forbidden_crates(package: &str, tree: &BTreeSet<String>, forbidden: &[&str]) -> Vec<String> {
     let names = tree.iter().filter_map(|pair| pair.split(' ').next());
     names.filter(|name| forbidden.contains(name)).map(|name| format!("`{package}` has `{name}` in its tree")).collect()
 }
@@ -46,8 +46,11 @@ mod tests {
     fn a_forbidden_crate_in_the_tree_is_named() {
         let tree =
             BTreeSet::from(["serde 1.0.0".to_owned(), "tokio 1.48.0".to_owned(), "tokio-macros 2.0.0".to_owned()]);
-        assert_eq!(absent("superstep-core", &tree, &["tokio", "rand"]), ["`superstep-core` has `tokio` in its tree"]);
-        assert!(absent("superstep-core", &tree, &["rand"]).is_empty());
+        assert_eq!(
+            forbidden_crates("superstep-core", &tree, &["tokio", "rand"]),
+            ["`superstep-core` has `tokio` in its tree"]
+        );
+        assert!(forbidden_crates("superstep-core", &tree, &["rand"]).is_empty());
     }
 
     #[test]

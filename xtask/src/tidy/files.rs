@@ -31,7 +31,7 @@ const REGISTRIES: [&str; 11] = [
 ];
 
 /// Reports source files that are too long, or whose name does not describe their content.
-pub(super) fn shapes(files: &[File]) -> Vec<String> {
+pub(super) fn names_and_sizes(files: &[File]) -> Vec<String> {
     let mut problems = Vec::new();
     for File { path, text } in files.iter().filter(|file| file.is_rust()) {
         let lines = text.lines().count();
@@ -50,10 +50,10 @@ pub(super) fn shapes(files: &[File]) -> Vec<String> {
 }
 
 /// Reports source files without a module comment.
-pub(super) fn openings(files: &[File]) -> Vec<String> {
+pub(super) fn missing_module_comments(files: &[File]) -> Vec<String> {
     let sources = files.iter().filter(|file| file.is_rust() && is_source(&file.path));
-    let silent = sources.filter(|file| !file.text.starts_with("//!"));
-    silent.map(|file| format!("{} does not start with `//!`", file.path)).collect()
+    let without_comment = sources.filter(|file| !file.text.starts_with("//!"));
+    without_comment.map(|file| format!("{} does not start with `//!`", file.path)).collect()
 }
 
 fn is_source(path: &str) -> bool {
@@ -62,16 +62,18 @@ fn is_source(path: &str) -> bool {
 }
 
 /// Reports ignored tests, comments that postpone work, and examples that are not compiled.
-pub(super) fn left_behind(files: &[File]) -> Vec<String> {
+pub(super) fn leftovers(files: &[File]) -> Vec<String> {
     let mut problems = Vec::new();
     for file in files.iter().filter(|file| file.is_rust()) {
         let rust = RustSource::new(&file.text);
         let (code, comments) = (rust.code(), rust.comments());
-        let ignored = code.match_indices("#[ignore").map(|(at, _)| (line_of(&code, at), "an ignored test"));
+        let ignored = code.match_indices("#[ignore").map(|(offset, _)| (line_of(&code, offset), "an ignored test"));
         problems.extend(ignored.map(|(line, problem)| format!("{}:{line}: {problem}", file.path)));
-        for note in ["TODO", "FIXME"] {
-            problems
-                .extend(words(&comments, note).map(|at| format!("{}:{}: `{note}`", file.path, line_of(&comments, at))));
+        for marker in ["TODO", "FIXME"] {
+            problems.extend(
+                words(&comments, marker)
+                    .map(|offset| format!("{}:{}: `{marker}`", file.path, line_of(&comments, offset))),
+            );
         }
         let docs = comments.lines().map(|line| line.trim_start().trim_start_matches(['/', '!']).trim_start());
         problems.extend(unchecked_examples(&file.path, &docs.collect::<Vec<_>>().join("\n")));
@@ -97,7 +99,7 @@ pub(super) fn test_binaries(metadata: &Value) -> Vec<String> {
         let paths = tests.filter_map(|target| target["src_path"].as_str()).map(|path| path.replace('\\', "/"));
         let strays = paths.filter(|path| !path.ends_with("/tests/it/main.rs"));
         problems.extend(strays.map(|path| {
-            let file = path.find("/tests/").map_or(path.as_str(), |at| &path[at + 1..]);
+            let file = path.find("/tests/").map_or(path.as_str(), |offset| &path[offset + 1..]);
             format!("`{name}` has the test binary `{file}`; tests are modules of `tests/it/main.rs`")
         }));
     }
@@ -108,10 +110,10 @@ pub(super) fn test_binaries(metadata: &Value) -> Vec<String> {
 pub(super) fn registry_addresses(files: &[File]) -> Vec<String> {
     let mut problems = Vec::new();
     for File { path, text } in files.iter().filter(|file| !file.path.ends_with("Cargo.lock")) {
-        for (at, separator) in text.match_indices("://") {
-            let host = host_at(&text[at + separator.len()..]);
+        for (offset, separator) in text.match_indices("://") {
+            let host = host_at(&text[offset + separator.len()..]);
             if REGISTRIES.iter().any(|registry| host == *registry || host.ends_with(&format!(".{registry}"))) {
-                problems.push(format!("{path}:{}: URL of the package registry `{host}`", line_of(text, at)));
+                problems.push(format!("{path}:{}: URL of the package registry `{host}`", line_of(text, offset)));
             }
         }
     }
@@ -148,35 +150,38 @@ mod tests {
     #[test]
     fn long_files_and_empty_names_are_rejected() {
         assert_eq!(
-            shapes(&one("crates/a/src/b.rs", &"x\n".repeat(801))),
+            names_and_sizes(&one("crates/a/src/b.rs", &"x\n".repeat(801))),
             ["crates/a/src/b.rs has 801 lines; 800 is the limit"]
         );
-        assert_eq!(shapes(&one("crates/a/src/b/mod.rs", "")).len(), 1);
+        assert_eq!(names_and_sizes(&one("crates/a/src/b/mod.rs", "")).len(), 1);
         assert_eq!(
-            shapes(&one("crates/a/src/utils.rs", "")),
+            names_and_sizes(&one("crates/a/src/utils.rs", "")),
             ["crates/a/src/utils.rs: `utils` does not describe the content"]
         );
-        assert_eq!(shapes(&one("apps/a/common/b.rs", "")).len(), 1);
-        assert!(shapes(&one("crates/a/src/model.rs", "")).is_empty());
+        assert_eq!(names_and_sizes(&one("apps/a/common/b.rs", "")).len(), 1);
+        assert!(names_and_sizes(&one("crates/a/src/model.rs", "")).is_empty());
     }
 
     #[test]
     fn a_file_that_does_not_start_with_its_purpose_is_rejected() {
-        assert_eq!(openings(&one("crates/a/src/b.rs", "use x;")), ["crates/a/src/b.rs does not start with `//!`"]);
-        assert_eq!(openings(&one("xtask/src/b.rs", "\n//! late")).len(), 1);
-        assert!(openings(&one("crates/a/src/b.rs", "//! Why.")).is_empty());
-        assert!(openings(&one("crates/a/tests/it/main.rs", "mod a;")).is_empty());
+        assert_eq!(
+            missing_module_comments(&one("crates/a/src/b.rs", "use x;")),
+            ["crates/a/src/b.rs does not start with `//!`"]
+        );
+        assert_eq!(missing_module_comments(&one("xtask/src/b.rs", "\n//! late")).len(), 1);
+        assert!(missing_module_comments(&one("crates/a/src/b.rs", "//! Why.")).is_empty());
+        assert!(missing_module_comments(&one("crates/a/tests/it/main.rs", "mod a;")).is_empty());
     }
 
     #[test]
     fn leftovers_are_rejected() {
-        let check = |text: &str, problems: &[&str]| assert_eq!(left_behind(&one("a.rs", text)), problems, "{text}");
+        let check = |text: &str, problems: &[&str]| assert_eq!(leftovers(&one("a.rs", text)), problems, "{text}");
         check("#[test]\n#[ignore = \"slow\"]\nfn a() {}", &["a.rs:2: an ignored test"]);
         check("// TODO later\n/* FIXME */", &["a.rs:1: `TODO`", "a.rs:2: `FIXME`"]);
         check("/// ```rust,ignore\n/// x\n/// ```\nfn a() {}", &["a.rs:1: an example marked `ignore`"]);
         check("/// ```text\n/// ignore\n/// ```\nconst A: &str = \"TODO #[ignore]\";", &[]);
         assert_eq!(
-            left_behind(&one("book/src/a.md", "x\n```rust,ignore\n```\n")),
+            leftovers(&one("book/src/a.md", "x\n```rust,ignore\n```\n")),
             ["book/src/a.md:2: an example marked `ignore`"]
         );
     }

@@ -23,21 +23,21 @@ const LOCKS: [(&str, &[&str]); 2] = [
 ];
 
 /// Reports locked crates that `deny.toml` bans.
-pub(super) fn floors(files: &[File]) -> Vec<String> {
-    read_floors(files).unwrap_or_else(|problem| vec![problem])
+pub(super) fn banned_versions(files: &[File]) -> Vec<String> {
+    find_banned_versions(files).unwrap_or_else(|problem| vec![problem])
 }
 
-fn read_floors(files: &[File]) -> Result<Vec<String>, String> {
+fn find_banned_versions(files: &[File]) -> Result<Vec<String>, String> {
     let deny = table(files, "deny.toml")?;
     let bans = deny.get("bans").and_then(|bans| bans.get("deny")).and_then(toml::Value::as_array);
     let bans = bans.ok_or("deny.toml has no list `bans.deny`")?;
     let bans: Vec<Ban> = bans.iter().map(Ban::read).collect::<Result<_, _>>()?;
     let mut problems = Vec::new();
-    for (path, excused) in LOCKS {
+    for (path, exceptions) in LOCKS {
         let lock = table(files, path)?;
-        for (name, version) in locked(&lock).filter(|(name, _)| !excused.contains(name)) {
+        for (name, version) in locked(&lock).filter(|(name, _)| !exceptions.contains(name)) {
             let version = Version::parse(version).map_err(|error| format!("{path}: `{name}` {version}: {error}"))?;
-            let broken = bans.iter().filter(|ban| ban.name == name && ban.bites(&version));
+            let broken = bans.iter().filter(|ban| ban.name == name && ban.matches(&version));
             problems.extend(broken.map(|ban| format!("`{name}` {version} is banned: {}", ban.reason)));
         }
     }
@@ -65,7 +65,7 @@ impl Ban {
         Ok(Self { name: name.into(), versions, reason: reason.into() })
     }
 
-    fn bites(&self, version: &Version) -> bool {
+    fn matches(&self, version: &Version) -> bool {
         // A requirement without a pre-release never matches pre-releases, so they are also compared as releases.
         let release = Version { pre: Prerelease::EMPTY, ..version.clone() };
         self.versions.matches(version) || (!version.pre.is_empty() && self.versions.matches(&release))
@@ -80,9 +80,9 @@ pub(super) fn licences(files: &[File], metadata: &Value) -> Vec<String> {
     };
     let list = deny.get("licenses").and_then(|licences| licences.get("allow")).and_then(toml::Value::as_array);
     let allowed: Vec<&str> = list.into_iter().flatten().filter_map(toml::Value::as_str).collect();
-    let foreign = packages(metadata).filter(|package| !package["source"].is_null());
+    let external = packages(metadata).filter(|package| !package["source"].is_null());
     let rejected =
-        foreign.filter(|package| !package["license"].as_str().is_some_and(|licence| is_allowed(licence, &allowed)));
+        external.filter(|package| !package["license"].as_str().is_some_and(|licence| is_allowed(licence, &allowed)));
     rejected.map(|package| format!("{} has the licence {}", package["name"], package["license"])).collect()
 }
 
@@ -98,7 +98,7 @@ fn is_allowed(expression: &str, allowed: &[&str]) -> bool {
     if both.len() > 1 {
         return both.into_iter().all(|side| is_allowed(side, allowed));
     }
-    match expression.strip_prefix('(').and_then(|rest| rest.strip_suffix(')')) {
+    match expression.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')) {
         Some(inner) => is_allowed(inner, allowed),
         // `X+` means "X or later", which X itself satisfies.
         None => allowed.contains(&expression) || allowed.contains(&expression.trim_end_matches('+')),
@@ -107,15 +107,15 @@ fn is_allowed(expression: &str, allowed: &[&str]) -> bool {
 
 fn split_outside_brackets<'a>(text: &'a str, word: &str) -> Vec<&'a str> {
     let mut parts = Vec::new();
-    let mut from = 0;
-    for (at, _) in text.match_indices(word) {
-        let before = &text[..at];
+    let mut start = 0;
+    for (offset, _) in text.match_indices(word) {
+        let before = &text[..offset];
         if before.matches('(').count() == before.matches(')').count() {
-            parts.push(&text[from..at]);
-            from = at + word.len();
+            parts.push(&text[start..offset]);
+            start = offset + word.len();
         }
     }
-    parts.push(&text[from..]);
+    parts.push(&text[start..]);
     parts
 }
 
@@ -128,8 +128,8 @@ pub(super) fn sources(files: &[File], tree: &BTreeSet<String>) -> Vec<String> {
     for (path, _) in LOCKS {
         match table(files, path) {
             Ok(lock) => {
-                let foreign = entries(&lock).filter(from_git);
-                problems.extend(foreign.map(|package| format!("{} comes from a git repository", package["name"])));
+                let external = entries(&lock).filter(from_git);
+                problems.extend(external.map(|package| format!("{} comes from a git repository", package["name"])));
             }
             Err(problem) => problems.push(problem),
         }
@@ -165,10 +165,10 @@ mod tests {
     }
 
     #[test]
-    fn advisory_floors_reject_older_versions() {
+    fn banned_versions_are_rejected() {
         let deny = include_str!("../../../deny.toml");
         let check = |name: &str, version: &str, count: usize| {
-            assert_eq!(floors(&files(deny, name, version)).len(), count, "{name} {version}");
+            assert_eq!(banned_versions(&files(deny, name, version)).len(), count, "{name} {version}");
         };
         check("rmcp", "1.3.0", 1);
         check("rmcp", "1.3.0-beta.1", 1);
@@ -186,13 +186,13 @@ mod tests {
     }
 
     #[test]
-    fn every_lock_file_is_looked_at_and_excuses_hold_for_one() {
+    fn every_lock_file_is_checked_with_its_own_exceptions() {
         let deny = include_str!("../../../deny.toml");
         let check = |name: &str, count: usize| {
             let mut files = files(deny, name, "1.0.15");
-            assert_eq!(floors(&files).len(), 1, "{name}");
+            assert_eq!(banned_versions(&files).len(), 1, "{name}");
             files[2].text = std::mem::take(&mut files[1].text);
-            assert_eq!(floors(&files).len(), count, "{name}");
+            assert_eq!(banned_versions(&files).len(), count, "{name}");
         };
         check("paste", 0);
         check("bincode", 1);
@@ -201,9 +201,9 @@ mod tests {
     #[test]
     fn an_entry_that_would_ban_nothing_is_rejected() {
         let deny = "[bans]\ndeny = [{ crate = \"rmcp@<1.4.0\", reason = \"x\" }]\n";
-        let problems = floors(&files(deny, "rmcp", "1.3.0"));
+        let problems = banned_versions(&files(deny, "rmcp", "1.3.0"));
         assert!(problems[0].starts_with("deny.toml: `crate` in"), "{problems:?}");
-        assert_eq!(floors(&files("", "rmcp", "1.3.0")), ["deny.toml has no list `bans.deny`"]);
+        assert_eq!(banned_versions(&files("", "rmcp", "1.3.0")), ["deny.toml has no list `bans.deny`"]);
     }
 
     #[test]

@@ -37,7 +37,8 @@ struct RawConfig {
     #[serde(default)]
     examples: Vec<String>,
     #[serde(default)]
-    keep_facts: bool,
+    #[serde(rename = "keep_facts")]
+    remember_facts: bool,
     bigquery: Option<RawBigQuery>,
     web: Option<RawWeb>,
     #[serde(default)]
@@ -82,12 +83,12 @@ struct RawMcpServer {
 }
 
 impl ConfigFile {
-    /// Reads and validates a file; `variable` looks up environment variables.
+    /// Loads and validates a file; `variable` looks up environment variables.
     ///
     /// # Errors
     /// Returns an error if the file does not exist, has an unknown key or an invalid value, or refers to a path or
     /// a secret that does not exist.
-    pub fn read(file: &Path, variable: impl Fn(&str) -> Option<String>) -> Result<Self> {
+    pub fn load(file: &Path, variable: impl Fn(&str) -> Option<String>) -> Result<Self> {
         let text = fs::read_to_string(file).map_err(|error| {
             let fact = format!("the assistant configuration `{}` cannot be read: {}", file.display(), error.kind());
             Error::new(ErrorCode::ConfigInvalid, fact)
@@ -95,9 +96,9 @@ impl ConfigFile {
         let written: RawConfig = toml::from_str(&text).map_err(|error| parse_error(file, &text, &error))?;
         let directory = file.parent().unwrap_or(Path::new(""));
         let mut reader = ConfigReader { directory, variable, problems: Vec::new() };
-        let read = reader.installation(written);
+        let loaded = reader.installation(written);
         match reader.problems.is_empty() {
-            true => read,
+            true => loaded,
             false => {
                 let fact = format!("the assistant configuration `{}` is invalid", file.display());
                 Err(Error::with_diagnostics(ErrorCode::ConfigInvalid, fact, reader.problems))
@@ -109,7 +110,7 @@ impl ConfigFile {
     #[must_use]
     pub fn network_keys(&self) -> Vec<&'static str> {
         let AssistantSettings { bigquery, web, .. } = &self.settings;
-        let is_remote = |(server, _): &(McpServerSettings, _)| matches!(server.via, McpTransport::Http { .. });
+        let is_remote = |(server, _): &(McpServerSettings, _)| matches!(server.transport, McpTransport::Http { .. });
         let keys = [
             ("bigquery", bigquery.is_some()),
             ("web", web.is_some()),
@@ -156,7 +157,7 @@ impl<V: Fn(&str) -> Option<String>> ConfigReader<'_, V> {
         settings.data = written.data.map(|path| self.directory.join(path));
         settings.documents = written.handbook.map(|path| self.directory.join(path));
         settings.examples = written.examples;
-        settings.keeps_facts = written.keep_facts;
+        settings.remember_facts = written.remember_facts;
         self.check_paths(&settings);
         settings.bigquery = written.bigquery.map(|bigquery| self.bigquery(bigquery)).transpose()?.map(Arc::new);
         settings.web = written.web.map(|RawWeb { hosts, private, search }| WebSettings { hosts, private, search });
@@ -202,7 +203,7 @@ impl<V: Fn(&str) -> Option<String>> ConfigReader<'_, V> {
         let for_url = [("allow", !written.allow.is_empty()), ("token", written.token.is_some())];
         let for_program = [("args", !written.args.is_empty()), ("env", !written.env.is_empty())];
         let RawMcpServer { name, command, args, env, url, allow, token, pin, trusted } = written;
-        let via = match (command, url) {
+        let transport = match (command, url) {
             (Some(command), None) => {
                 self.reject_conflicting_keys(&at, "command", for_url);
                 McpTransport::Program { command, args, env: self.variables(&at, env) }
@@ -218,7 +219,7 @@ impl<V: Fn(&str) -> Option<String>> ConfigReader<'_, V> {
             }
         };
         let token = token.and_then(|token| self.secret(&format!("{at}.token"), &token));
-        Some((McpServerSettings { name, via, pin, trusted }, token))
+        Some((McpServerSettings { name, transport, tool_list_hash: pin, trusted }, token))
     }
 
     /// Rejects keys that have no effect next to another key, because the user relies on them.

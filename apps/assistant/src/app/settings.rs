@@ -49,15 +49,15 @@ pub struct AssistantSettings {
     /// Web tools. Default: none.
     pub web: Option<WebSettings>,
     /// External tools, for example those that [`AssistantSettings::connect`] adds.
-    pub more_tools: Vec<SharedTool>,
+    pub external_tools: Vec<SharedTool>,
     /// Rate limit of turns per client address.
-    pub limit: RateLimit,
+    pub rate_limit: RateLimit,
     /// Limits of a turn.
     pub limits: TurnLimits,
     /// Reaction to a model that cannot be reached.
-    pub without_model: ModelUnavailablePolicy,
+    pub on_model_unavailable: ModelUnavailablePolicy,
     /// True if facts about users are saved; a user's own preference takes precedence.
-    pub keeps_facts: bool,
+    pub remember_facts: bool,
     /// Date on which questions are asked, `YYYY-MM-DD`. Default: the current date.
     pub today: Option<String>,
     /// Clock of the tools.
@@ -80,11 +80,11 @@ impl AssistantSettings {
             documents: None,
             bigquery: None,
             web: None,
-            more_tools: Vec::new(),
-            limit: RateLimit { max_requests: 240, window: Duration::from_secs(3600), max_concurrent: 4 },
+            external_tools: Vec::new(),
+            rate_limit: RateLimit { max_requests: 240, window: Duration::from_secs(3600), max_concurrent: 4 },
             limits: TurnLimits::default(),
-            without_model: ModelUnavailablePolicy::default(),
-            keeps_facts: false,
+            on_model_unavailable: ModelUnavailablePolicy::default(),
+            remember_facts: false,
             today: None,
             clock: Arc::new(SystemClock),
             examples: Vec::new(),
@@ -96,7 +96,7 @@ impl AssistantSettings {
     pub fn sample(folder: impl Into<PathBuf>) -> Self {
         let examples = SAMPLE_QUESTIONS.map(str::to_owned).to_vec();
         let today = Some(SAMPLE_DAY.to_owned());
-        Self { today, examples, keeps_facts: true, is_sample: true, ..Self::new(folder) }
+        Self { today, examples, remember_facts: true, is_sample: true, ..Self::new(folder) }
     }
 
     /// Connects to MCP servers, with a token for those that need one, and adds their tools.
@@ -109,7 +109,7 @@ impl AssistantSettings {
         servers: &[McpServerSettings],
         token: impl Fn(&str) -> Option<Secret>,
     ) -> Result<Self> {
-        self.more_tools = with_external_tools(self.more_tools, connect_servers(servers, token).await?)?;
+        self.external_tools = with_external_tools(self.external_tools, connect_servers(servers, token).await?)?;
         Ok(self)
     }
 

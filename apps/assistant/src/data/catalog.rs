@@ -12,19 +12,19 @@ use serde::{Deserialize, Serialize};
 use super::{comments, value};
 
 /// Maximum number of rows that are read per column to collect values.
-const LOOKED_AT: u64 = 100_000;
+const MAX_SCANNED_ROWS: u64 = 100_000;
 /// Maximum number of distinct values that are stored per column.
-const FEW: usize = 500;
+const MAX_DISTINCT: usize = 500;
 /// Maximum length of a stored value in bytes.
-const LONG: usize = 80;
+const MAX_VALUE_BYTES: usize = 80;
 /// Number of sample values per column.
 const SAMPLES: usize = 5;
 /// Maximum number of rows of a view that are read to infer the types of its columns.
-const GLANCED_AT: usize = 100;
+const MAX_VIEW_ROWS: usize = 100;
 /// Time limit for reading all tables.
-const TIME: Duration = Duration::from_secs(120);
+const CATALOG_TIMEOUT: Duration = Duration::from_secs(120);
 /// Time limits for sampling one view and all views.
-const VIEW_TIME: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(5)];
+const VIEW_TIMEOUTS: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(5)];
 /// Number of steps of SQLite's virtual machine between two checks of the deadline.
 const STEPS: i32 = 1_000;
 
@@ -50,7 +50,9 @@ impl std::fmt::Display for CatalogError {
             write!(f, "table `{table}`: ")?;
         }
         match self.cause.sqlite_error_code() {
-            Some(ErrorCode::OperationInterrupted) => write!(f, "reading all tables took longer than {TIME:?}"),
+            Some(ErrorCode::OperationInterrupted) => {
+                write!(f, "reading all tables took longer than {CATALOG_TIMEOUT:?}")
+            }
             _ => write!(f, "{}", self.cause),
         }
     }
@@ -75,7 +77,8 @@ pub struct Table {
     /// Name in a query.
     pub name: String,
     /// Comment of the schema.
-    pub about: String,
+    #[serde(rename = "about")]
+    pub comment: String,
     /// Number of rows; 0 for a view, whose rows are not counted.
     pub rows: u64,
     /// True for a view. The permissions for the tables behind a view are not known here, so none of their values
@@ -94,7 +97,8 @@ pub struct Column {
     /// Type of the values.
     pub kind: ColumnType,
     /// Comment of the schema.
-    pub about: String,
+    #[serde(rename = "about")]
+    pub comment: String,
     /// Sample values, as text.
     pub samples: Vec<String>,
     /// All distinct values in ascending order; empty if there are too many.
@@ -158,31 +162,31 @@ impl Catalog {
     /// # Errors
     /// Returns an error that names the table that cannot be read.
     pub(super) fn from_connection(connection: &mut Connection, schema: &str) -> Result<Self, CatalogError> {
-        let listing = listed(connection)?;
+        let listing = list_tables(connection)?;
         let (views, own): (Vec<_>, Vec<_>) = listing.iter().partition(|(.., is_view)| *is_view);
         let mut tables = Vec::new();
-        until(connection, Some(Instant::now() + TIME))?;
+        set_deadline(connection, Some(Instant::now() + CATALOG_TIMEOUT))?;
         for (name, sql, _) in own {
             let table = Table::of(connection, name, sql, schema);
             tables.push(table.map_err(|cause| CatalogError { table: Some(name.clone()), cause })?);
         }
-        let [each, all] = VIEW_TIME;
+        let [each, all] = VIEW_TIMEOUTS;
         let last = Instant::now() + all;
         for (name, sql, _) in views {
-            until(connection, Some(last.min(Instant::now() + each)))?;
+            set_deadline(connection, Some(last.min(Instant::now() + each)))?;
             match Table::of_view(connection, name, sql, schema) {
                 Ok(view) => tables.push(view),
                 Err(cause) => tracing::warn!(view = %name, "a view cannot be read and is skipped: {cause}"),
             }
         }
-        until(connection, None)?;
-        tables.sort_by(|one, other| one.name.cmp(&other.name));
+        set_deadline(connection, None)?;
+        tables.sort_by(|left, right| left.name.cmp(&right.name));
         Ok(Self { tables })
     }
 }
 
 /// Lists tables and views: name, SQL of the declaration, true for a view.
-fn listed(connection: &Connection) -> Result<Vec<(String, String, bool)>> {
+fn list_tables(connection: &Connection) -> Result<Vec<(String, String, bool)>> {
     let list = "SELECT name, coalesce(sql, ''), type = 'view' FROM sqlite_schema
         WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name";
     let mut statement = connection.prepare(list)?;
@@ -190,7 +194,7 @@ fn listed(connection: &Connection) -> Result<Vec<(String, String, bool)>> {
 }
 
 /// Aborts queries on the connection at the deadline; without a deadline they are not limited.
-fn until(connection: &mut Connection, deadline: Option<Instant>) -> Result<()> {
+fn set_deadline(connection: &mut Connection, deadline: Option<Instant>) -> Result<()> {
     connection.progress_handler(STEPS, deadline.map(|deadline| move || Instant::now() >= deadline))
 }
 
@@ -209,19 +213,25 @@ impl Table {
         for column in &mut columns {
             sample_column(connection, name, rows, column)?;
         }
-        Ok(Self { name: name.to_owned(), about: comments::table_comment(schema, name), rows, is_view: false, columns })
+        Ok(Self {
+            name: name.to_owned(),
+            comment: comments::table_comment(schema, name),
+            rows,
+            is_view: false,
+            columns,
+        })
     }
 
     /// Reads a view without data of its base tables: rows are not counted, and no value is stored.
     fn of_view(connection: &Connection, name: &str, sql: &str, schema: &str) -> Result<Self> {
         let mut columns = columns(connection, name, sql)?;
         match sample_view(connection, name, columns.len()) {
-            Ok(values) => columns.iter_mut().zip(&values).for_each(|(it, values)| it.kind = seen_kind(it, values)),
+            Ok(values) => columns.iter_mut().zip(&values).for_each(|(it, values)| it.kind = infer_type(it, values)),
             Err(cause) => tracing::warn!(view = %name, "using the declared columns of a view: {cause}"),
         }
         Ok(Self {
             name: name.to_owned(),
-            about: comments::table_comment(schema, name),
+            comment: comments::table_comment(schema, name),
             rows: 0,
             is_view: true,
             columns,
@@ -243,7 +253,7 @@ fn columns(connection: &Connection, table: &str, sql: &str) -> Result<Vec<Column
         Ok(Column {
             name: row.get(0)?,
             kind: declared_kind(&declared),
-            about: String::new(),
+            comment: String::new(),
             samples: Vec::new(),
             distinct: Vec::new(),
             is_key: row.get(2)?,
@@ -262,7 +272,7 @@ fn columns(connection: &Connection, table: &str, sql: &str) -> Result<Vec<Column
     }
     let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
     let notes = comments::column_comments(sql, &names);
-    columns.iter_mut().zip(notes).for_each(|(column, about)| column.about = about);
+    columns.iter_mut().zip(notes).for_each(|(column, comment)| column.comment = comment);
     Ok(columns)
 }
 
@@ -289,19 +299,20 @@ fn declared_kind(declared: &str) -> ColumnType {
 fn sample_column(connection: &Connection, table: &str, rows: u64, column: &mut Column) -> Result<()> {
     let (table, name) = (quoted(table), quoted(&column.name));
     let values = format!(
-        "SELECT DISTINCT {name} FROM (SELECT {name} FROM {table} LIMIT {LOOKED_AT}) WHERE {name} IS NOT NULL LIMIT {}",
-        FEW + 1
+        "SELECT DISTINCT {name} FROM (SELECT {name} FROM {table} LIMIT {MAX_SCANNED_ROWS}) WHERE {name} IS NOT NULL LIMIT {}",
+        MAX_DISTINCT + 1
     );
     let mut statement = connection.prepare(&values)?;
     let mut result_rows = statement.query([])?;
     let mut values = Vec::new();
     while let Some(row) = result_rows.next()? {
-        values.push(row.get_ref(0).map(seen)?);
+        values.push(row.get_ref(0).map(sample_value)?);
     }
-    column.kind = seen_kind(column, &values);
-    let mut texts: Vec<String> = values.into_iter().map(|(_, text)| text).filter(|text| text.len() <= LONG).collect();
+    column.kind = infer_type(column, &values);
+    let mut texts: Vec<String> =
+        values.into_iter().map(|(_, text)| text).filter(|text| text.len() <= MAX_VALUE_BYTES).collect();
     column.samples = texts.iter().take(SAMPLES).cloned().collect();
-    if texts.len() <= FEW && rows <= LOOKED_AT {
+    if texts.len() <= MAX_DISTINCT && rows <= MAX_SCANNED_ROWS {
         texts.sort_unstable();
         column.distinct = texts;
     }
@@ -310,24 +321,24 @@ fn sample_column(connection: &Connection, table: &str, rows: u64, column: &mut C
 
 /// Samples values of each column of a view to infer their types.
 fn sample_view(connection: &Connection, view: &str, columns: usize) -> Result<Vec<Vec<SampledValue>>> {
-    let mut statement = connection.prepare(&format!("SELECT * FROM {} LIMIT {GLANCED_AT}", quoted(view)))?;
+    let mut statement = connection.prepare(&format!("SELECT * FROM {} LIMIT {MAX_VIEW_ROWS}", quoted(view)))?;
     let mut rows = statement.query([])?;
     let mut values = vec![Vec::new(); columns];
     while let Some(row) = rows.next()? {
-        for (at, values) in values.iter_mut().enumerate() {
-            let value = row.get_ref(at)?;
-            values.extend((value != ValueRef::Null).then(|| seen(value)));
+        for (index, values) in values.iter_mut().enumerate() {
+            let value = row.get_ref(index)?;
+            values.extend((value != ValueRef::Null).then(|| sample_value(value)));
         }
     }
     Ok(values)
 }
 
-fn seen(value: ValueRef<'_>) -> SampledValue {
+fn sample_value(value: ValueRef<'_>) -> SampledValue {
     (matches!(value, ValueRef::Text(_)), value::text(value))
 }
 
 /// Infers the type from values: SQLite has no types for dates and points in time, so they are declared as text.
-fn seen_kind(column: &Column, values: &[SampledValue]) -> ColumnType {
+fn infer_type(column: &Column, values: &[SampledValue]) -> ColumnType {
     let all = |holds: fn(&str) -> bool| !values.is_empty() && values.iter().all(|(_, text)| holds(text));
     let is_question = ["is_", "has_", "can_"].iter().any(|start| column.name.to_lowercase().starts_with(start));
     match column.kind {
@@ -340,8 +351,9 @@ fn seen_kind(column: &Column, values: &[SampledValue]) -> ColumnType {
 }
 
 fn is_date(text: &str) -> bool {
-    let is_digit = |at: usize, letter: char| if matches!(at, 4 | 7) { letter == '-' } else { letter.is_ascii_digit() };
-    text.len() == 10 && text.char_indices().all(|(at, letter)| is_digit(at, letter))
+    let is_digit =
+        |index: usize, letter: char| if matches!(index, 4 | 7) { letter == '-' } else { letter.is_ascii_digit() };
+    text.len() == 10 && text.char_indices().all(|(index, letter)| is_digit(index, letter))
 }
 
 fn is_time(text: &str) -> bool {

@@ -1,6 +1,6 @@
 //! Comments about tables and columns: parses the `--` comments of a schema.
 
-/// Returns the comment of each column of a `CREATE TABLE`: the text behind the column and on the comment-only lines
+/// Returns the comment of each column of a `CREATE TABLE`: the text after the column and on the comment-only lines
 /// below.
 pub(super) fn column_comments(sql: &str, columns: &[&str]) -> Vec<String> {
     let mut notes = vec![Vec::new(); columns.len()];
@@ -16,8 +16,8 @@ pub(super) fn column_comments(sql: &str, columns: &[&str]) -> Vec<String> {
             current = if column_index.is_some() || !code.trim().is_empty() { column_index } else { current };
         }
         depth += balance(code);
-        if let (Some(at), Some(comment)) = (current, comment) {
-            notes[at].push(comment);
+        if let (Some(index), Some(comment)) = (current, comment) {
+            notes[index].push(comment);
         }
     }
     notes.into_iter().map(|lines| lines.join(" ")).collect()
@@ -56,14 +56,14 @@ fn created(code: &str) -> Option<&str> {
 /// Splits a line into code and comment.
 fn split_comment(line: &str) -> (&str, Option<&str>) {
     let mut quote = None;
-    for (at, letter) in line.char_indices() {
+    for (offset, letter) in line.char_indices() {
         match quote {
             Some(open) if letter == open => quote = None,
             Some(_) => {}
             None if matches!(letter, '\'' | '"' | '`') => quote = Some(letter),
-            None if line[at..].starts_with("--") => {
-                let comment = line[at..].trim_start_matches('-').trim();
-                return (&line[..at], (!comment.is_empty()).then_some(comment));
+            None if line[offset..].starts_with("--") => {
+                let comment = line[offset..].trim_start_matches('-').trim();
+                return (&line[..offset], (!comment.is_empty()).then_some(comment));
             }
             None => {}
         }

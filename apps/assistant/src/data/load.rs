@@ -102,8 +102,8 @@ fn sheet_of(text: &str) -> Result<TableData, String> {
         reader.headers().map_err(|cause| cause.to_string())?.iter().map(|name| name.trim().to_owned()).collect();
     let records: Vec<csv::StringRecord> =
         reader.records().collect::<Result<_, _>>().map_err(|cause: csv::Error| cause.to_string())?;
-    let column = |at: usize| records.iter().map(move |record| record.get(at).unwrap_or_default());
-    let declarations = (0..columns.len()).map(|at| infer_types::declaration(column(at))).collect();
+    let column = |index: usize| records.iter().map(move |record| record.get(index).unwrap_or_default());
+    let declarations = (0..columns.len()).map(|index| infer_types::declaration(column(index))).collect();
     let value = |text: &str| if text.is_empty() { Value::Null } else { Value::Text(text.to_owned()) };
     let rows = records.iter().map(|record| record.iter().map(value).collect()).collect();
     Ok(TableData { columns, declarations, rows })
@@ -123,8 +123,8 @@ fn insert(connection: &mut Connection, table: &str, sheet: &TableData) -> Result
     let insert = format!("INSERT INTO {} ({}) VALUES ({placeholders})", quoted(table), names.join(", "));
     {
         let mut statement = transaction.prepare(&insert).map_err(|cause| cause.to_string())?;
-        for (at, row) in sheet.rows.iter().enumerate() {
-            statement.execute(params_from_iter(row)).map_err(|cause| format!("row {}: {cause}", at + 1))?;
+        for (index, row) in sheet.rows.iter().enumerate() {
+            statement.execute(params_from_iter(row)).map_err(|cause| format!("row {}: {cause}", index + 1))?;
         }
     }
     transaction.commit().map_err(|cause| cause.to_string())

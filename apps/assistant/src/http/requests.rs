@@ -40,10 +40,10 @@ impl SendMessageRequest {
         // URL paths are normalised, so ids of dots only are not addressable, and two ids are routes.
         let is_taken = ["settings", "memory"].contains(&id);
         if !ThreadId::from(id).is_valid() || id.chars().all(|letter| letter == '.') || is_taken {
-            let fault =
+            let error =
                 ValidationError::new(format!("`{id}` is not a valid conversation id")).with_pointer("/sessionId");
             let help = "use 1 to 128 letters, digits and `_ . : -`, not only dots, and neither `settings` nor `memory`";
-            return Err(Problem::invalid("the body is invalid", [fault.with_help(help).into()]));
+            return Err(Problem::invalid("the body is invalid", [error.with_help(help).into()]));
         }
         Ok(Some(id.into()))
     }
@@ -53,8 +53,8 @@ impl SendMessageRequest {
         if !self.message.trim().is_empty() {
             return Ok(());
         }
-        let fault = ValidationError::new("the message is empty").with_pointer("/message").with_help("enter a question");
-        Err(Problem::invalid("the body is invalid", [fault.into()]))
+        let error = ValidationError::new("the message is empty").with_pointer("/message").with_help("enter a question");
+        Err(Problem::invalid("the body is invalid", [error.into()]))
     }
 
     /// Returns the input of the run.
@@ -105,7 +105,7 @@ impl TurnOptions {
 
     /// Parses the stored form; invalid options become the defaults.
     #[must_use]
-    pub fn read(stored: &Value) -> Self {
+    pub fn from_json(stored: &Value) -> Self {
         serde_json::from_value(stored.clone()).unwrap_or_default()
     }
 }

@@ -18,23 +18,23 @@ pub(super) async fn session_response(
     app_state: &AssistantAppState,
     record: &ThreadRecord,
 ) -> Result<Value, Problem> {
-    let state = CONVERSATIONS.state(runs, &record.thread).await?;
-    let talk = state.as_ref().map(conversation).transpose()?;
-    let messages = talk.as_ref().map(|talk| messages(talk, app_state)).unwrap_or_default();
-    let options = TurnOptions::read(&CONVERSATIONS.latest_context(runs, record).await?);
+    let thread_state = CONVERSATIONS.state(runs, &record.thread).await?;
+    let state = thread_state.as_ref().map(conversation).transpose()?;
+    let messages = state.as_ref().map(|state| messages(state, app_state)).unwrap_or_default();
+    let options = TurnOptions::from_json(&CONVERSATIONS.latest_context(runs, record).await?);
     Ok(json!({
         "sessionId": record.thread,
         "userId": options.user_id,
         "title": record.title,
         "status": status(record),
         "messages": messages,
-        "plan": talk.as_ref().map(plan).unwrap_or_default(),
-        "waiting": pending_interrupt_json(record, state.as_ref()),
-        "summary": talk.as_ref().map_or("", |talk| talk.summary.as_str()),
-        "safetyCheck": talk.as_ref().and_then(|talk| talk.safety_check),
-        "retries": talk.as_ref().map_or(0, |talk| talk.retry_count),
-        "verdict": talk.as_ref().and_then(|talk| talk.verdict.as_ref()),
-        "tokensUsed": talk.as_ref().map_or(0, |talk| talk.tokens_used),
+        "plan": state.as_ref().map(plan).unwrap_or_default(),
+        "waiting": pending_interrupt_json(record, thread_state.as_ref()),
+        "summary": state.as_ref().map_or("", |state| state.summary.as_str()),
+        "safetyCheck": state.as_ref().and_then(|state| state.safety_check),
+        "retries": state.as_ref().map_or(0, |state| state.retry_count),
+        "verdict": state.as_ref().and_then(|state| state.verdict.as_ref()),
+        "tokensUsed": state.as_ref().map_or(0, |state| state.tokens_used),
         "model": app_state.model_json(&options),
         "failure": record.error,
         "lastEventId": runs.last_event_number(&record.thread).await?,
@@ -108,26 +108,26 @@ fn pending_interrupt_json(record: &ThreadRecord, state: Option<&ThreadState>) ->
 }
 
 /// Returns the messages of user and assistant, without tool calls and their results.
-fn messages(talk: &AgentState, app_state: &AssistantAppState) -> Vec<Value> {
-    let visible_messages = talk.messages.iter().filter(|message| is_user_or_assistant_text(message));
+fn messages(state: &AgentState, app_state: &AssistantAppState) -> Vec<Value> {
+    let visible_messages = state.messages.iter().filter(|message| is_user_or_assistant_text(message));
     visible_messages.map(|message| {
         let role = if message.role == Role::User { "user" } else { "assistant" };
         json!({
-            "id": message.id, "role": role, "text": message.text(), "references": references(message, talk, app_state),
+            "id": message.id, "role": role, "text": message.text(), "references": references(message, state, app_state),
         })
     })
     .collect()
 }
 
 /// Returns the sources behind the reference numbers of an answer.
-fn references(message: &Message, talk: &AgentState, app_state: &AssistantAppState) -> Vec<Value> {
+fn references(message: &Message, state: &AgentState, app_state: &AssistantAppState) -> Vec<Value> {
     let saved = message.metadata.get("references").and_then(Value::as_array);
-    saved.into_iter().flatten().map(|reference| shown_reference(reference, talk, app_state)).collect()
+    saved.into_iter().flatten().map(|reference| shown_reference(reference, state, app_state)).collect()
 }
 
-fn shown_reference(reference: &Value, talk: &AgentState, app_state: &AssistantAppState) -> Value {
+fn shown_reference(reference: &Value, state: &AgentState, app_state: &AssistantAppState) -> Value {
     let is_it = |call: &&ToolCall| reference["call"] == call.id.as_str();
-    let call = talk.messages.iter().flat_map(|message| &message.tool_calls).find(is_it);
+    let call = state.messages.iter().flat_map(|message| &message.tool_calls).find(is_it);
     let argument = |name: &str| call.and_then(|call| call.args.get(name)).and_then(Value::as_str);
     let source = reference["source"].as_str().unwrap_or_default();
     let (source, query) = match reference["tool"].as_str() {
@@ -141,15 +141,15 @@ fn shown_reference(reference: &Value, talk: &AgentState, app_state: &AssistantAp
 }
 
 /// Returns the calls of the last plan with their outcomes.
-fn plan(talk: &AgentState) -> Vec<Value> {
+fn plan(state: &AgentState) -> Vec<Value> {
     let of = |call: &PlannedCall| {
         let mut entry = json!(call);
         let is_its = |message: &&Message| message.tool_call_id.as_deref() == Some(call.id.as_str());
-        if let Some(message) = talk.tool_outputs.iter().find(is_its) {
+        if let Some(message) = state.tool_outputs.iter().find(is_its) {
             entry["status"] = json!(if message.status == ToolStatus::Success { "success" } else { "error" });
             entry["output"] = json!(message.text());
         }
         entry
     };
-    talk.tool_calls.iter().map(of).collect()
+    state.tool_calls.iter().map(of).collect()
 }

@@ -81,7 +81,7 @@ impl AgentState {
     /// # Errors
     /// Returns `InputInvalid` if the message has no text, `TooLarge` if the message is too long, and
     /// `PolicyRefused` if the user is unknown.
-    pub fn open(context: &AssistantContext, user: &str, message: &str) -> Result<AgentStateUpdate> {
+    pub fn turn_input(context: &AssistantContext, user: &str, message: &str) -> Result<AgentStateUpdate> {
         profile(user, &context.policy, &context.profiles)?;
         let message = Message::user(message);
         question(&message, &context.policy)?;

@@ -77,7 +77,7 @@ async fn request_plan(prompt: &TaskPrompt, context: &AssistantContext, cx: &Task
     match (response, &context.fallback_model) {
         (Ok(answer), _) => Ok(answer.message),
         (Err(error), Some(spare))
-            if is_model_unavailable(&error) && context.without_model == ModelUnavailablePolicy::UseRules =>
+            if is_model_unavailable(&error) && context.on_model_unavailable == ModelUnavailablePolicy::UseRules =>
         {
             Ok(cx.model(spare).request(prompt.request()).tag("nostream").await?.message)
         }

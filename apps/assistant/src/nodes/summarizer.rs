@@ -47,7 +47,7 @@ pub(crate) async fn summarizer(
             .map_or(summed, |output| SummaryOutput { summary: with_beginning(&state, &output.summary), ..output });
     }
     if consents(&state, &context) {
-        keep_facts(&summed.facts, &state, &context, &cx).await?;
+        remember_facts(&summed.facts, &state, &context, &cx).await?;
     }
     Ok(update.summary(summed.summary))
 }
@@ -146,7 +146,7 @@ fn consents(state: &AgentState, context: &AssistantContext) -> bool {
     consent.unwrap_or(context.remember_facts)
 }
 
-async fn keep_facts(
+async fn remember_facts(
     facts: &[String],
     state: &AgentState,
     context: &AssistantContext,

@@ -127,7 +127,7 @@ impl<'a> CallValidator<'a> {
 
     /// Caps the row limit of a query at the limit of the role.
     fn cap_rows(&self, call: &mut PlannedCall, spec: &ToolSpec) {
-        let Some(most) = self.rights.rows.filter(|_| call.tool == "bq_query") else { return };
+        let Some(most) = self.rights.max_rows.filter(|_| call.tool == "bq_query") else { return };
         let takes_limit = spec.input_schema["properties"].get("max_rows").is_some();
         let requested = call.args.get("max_rows").and_then(Value::as_u64);
         if takes_limit && requested.is_none_or(|requested| requested > most) {

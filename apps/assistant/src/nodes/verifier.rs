@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use superstep::{Interrupts as Person, Message, NodeError, RunContext, TaskContext, View};
+use superstep::{Interrupts, Message, NodeError, RunContext, TaskContext, View};
 
 use super::{can_judge, tokens};
 use crate::context::AssistantContext;
@@ -29,7 +29,7 @@ pub(crate) const MAX_ANSWER_CHARS: usize = 4_000;
 pub(crate) async fn verifier(
     state: View<AgentState>,
     context: RunContext<AssistantContext>,
-    person: Person,
+    interrupts: Interrupts,
     cx: TaskContext,
 ) -> Result<AgentStateUpdate, NodeError> {
     let (turn, outputs) = (CurrentTurn::current(&state), last_outputs(&state));
@@ -47,7 +47,7 @@ pub(crate) async fn verifier(
     let question_count: u32 = scratchpad::read(&state, scratchpad::QUESTION_COUNT);
     let update = match finding {
         RuleVerdict::Unclear(unclear) if question_count < MAX_QUESTIONS => {
-            let update = clarify(&unclear, &state, &context, (&person, &cx)).await?;
+            let update = clarify(&unclear, &state, &context, (&interrupts, &cx)).await?;
             let counted = (scratchpad::QUESTION_COUNT.to_owned(), json!(question_count + 1));
             update.scratchpad(counted).scratchpad(attempt_record(&state, &outputs, VerdictReason::Error))
         }
@@ -144,7 +144,7 @@ async fn clarify(
     unclear: &AmbiguousQuestion,
     state: &AgentState,
     context: &AssistantContext,
-    (person, cx): (&Person, &TaskContext),
+    (interrupts, cx): (&Interrupts, &TaskContext),
 ) -> Result<AgentStateUpdate, NodeError> {
     let AmbiguousQuestion { kind, about, question, choices } = unclear;
     let event = json!({ "status": "clarification_needed", "reason": kind, "question": question, "choices": choices });
@@ -154,7 +154,7 @@ async fn clarify(
         "kind": "clarification", "reason": kind, "about": about, "question": question, "choices": choices,
     });
     let schema = json!({ "type": "string", "minLength": 1, "maxLength": MAX_ANSWER_CHARS, "pattern": "\\S" });
-    let answer = person.raise_with_schema("clarification", payload, question, Some(schema)).await?;
+    let answer = interrupts.raise_with_schema("clarification", payload, question, Some(schema)).await?;
     let answer = answer.as_str().unwrap_or_default().trim().to_owned();
     let message = Message::user(answer.as_str()).with_metadata(CLARIFIES, about.as_str());
     if let Some(rule) = context.policy.matching_rule(&answer) {

@@ -75,7 +75,7 @@ pub(super) fn plan(value: Value) -> Result<Plan, String> {
     let mut tool_calls = match calls {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Array(calls)) => calls.into_iter().map(call).collect::<Result<Vec<_>, _>>()?,
-        Some(one @ Value::Object(_)) => vec![call(one)?],
+        Some(object @ Value::Object(_)) => vec![call(object)?],
         Some(_) => return Err("`tool_calls` must be a list of calls".to_owned()),
     };
     let next_step = match take(&mut entries, &["next_step", "next", "step"]).as_ref().and_then(Value::as_str) {

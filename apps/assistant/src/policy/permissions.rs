@@ -23,19 +23,19 @@ pub struct Permissions {
     /// Columns that must not be read, `table.column`.
     pub denied_columns: BTreeSet<String>,
     /// Maximum number of rows of a query.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rows: Option<u64>,
+    #[serde(rename = "rows", skip_serializing_if = "Option::is_none")]
+    pub max_rows: Option<u64>,
 }
 
 impl Permissions {
     /// Combines roles and single tools, with the smallest row limit.
-    pub(super) fn from_roles(roles: &[&Role], single: BTreeSet<String>, rows: Option<u64>) -> Self {
+    pub(super) fn from_roles(roles: &[&Role], single: BTreeSet<String>, max_rows: Option<u64>) -> Self {
         let all = |of: fn(&Role) -> &BTreeSet<String>| roles.iter().flat_map(move |role| of(role)).cloned();
         Self {
             tools: all(|role| &role.tools).chain(single).collect(),
             denied_tables: all(|role| &role.denied_tables).collect(),
             denied_columns: all(|role| &role.denied_columns).collect(),
-            rows,
+            max_rows,
         }
     }
 

@@ -19,12 +19,12 @@ impl QueryBuilder<'_> {
             groups.push(GroupBy::Periods);
         }
         groups.extend(signs.every.map(GroupBy::Dates));
-        for (at, takes_plural) in &signs.groups {
-            let Some((_, group)) = self.entities().into_iter().find(|(start, _)| start == at) else { continue };
+        for (index, takes_plural) in &signs.groups {
+            let Some((_, group)) = self.entities().into_iter().find(|(start, _)| start == index) else { continue };
             if self.is_own(&group) && *takes_plural {
                 // Revenue per order is the average over orders.
                 self.averages = true;
-            } else if *takes_plural || self.is_singular(*at) {
+            } else if *takes_plural || self.is_singular(*index) {
                 groups.push(group);
             }
         }
@@ -52,7 +52,7 @@ impl QueryBuilder<'_> {
             _ if self.averages && signs.counts.is_some() => None,
             Some(number) if self.averages => Some(Measure::Average(number)),
             None if self.averages => None,
-            Some(_) if signs.counts.is_some_and(|at| self.first_is_table(at)) => None,
+            Some(_) if signs.counts.is_some_and(|index| self.first_is_table(index)) => None,
             // The number of refunds is not the amount of money.
             Some(number) if signs.counts.is_some() && self.book.is_money(&number) => None,
             Some(_) if signs.most.is_some() && self.is_ranking_of_rows() => Some(Measure::Rows),
@@ -133,8 +133,8 @@ impl QueryBuilder<'_> {
         matches!((group, number), (GroupBy::Table(table), Some(place)) if place.table == *table)
     }
 
-    fn is_singular(&self, at: usize) -> bool {
-        self.reading.words.get(at).is_some_and(|word| word.lower == word.lemma)
+    fn is_singular(&self, index: usize) -> bool {
+        self.reading.words.get(index).is_some_and(|word| word.lower == word.lemma)
     }
 
     /// Returns true if the superlative selects rows by a column of their own, such as the most expensive product.
@@ -160,12 +160,12 @@ impl QueryBuilder<'_> {
     fn names_ranked_row(&self, row: &ColumnRef) -> bool {
         const BETWEEN: [&str; 11] = ["with", "that", "which", "has", "have", "had", "is", "are", "was", "were", "the"];
         let (Some(most), Some(number)) = (self.reading.signs.most, self.parts.numbers.first()) else { return false };
-        let is_near = (most.at..=most.at + 1).contains(&number.start);
+        let is_near = (most.index..=most.index + 1).contains(&number.start);
         let joins = |start: usize, end: usize| {
             self.reading.words.get(start..end).is_some_and(|words| words.iter().all(|word| word.is_in(&BETWEEN)))
         };
         let is_named = |mention: &Mention<String>| {
-            let is_before = joins(mention.end, most.at) && self.is_singular(mention.start);
+            let is_before = joins(mention.end, most.index) && self.is_singular(mention.start);
             mention.target == row.table && (mention.start == number.end || is_before)
         };
         is_near && self.parts.tables.iter().any(is_named)
@@ -208,14 +208,14 @@ impl QueryBuilder<'_> {
         };
         let Some(start) = self.parts.numbers.first().map(|mention| mention.start) else { return false };
         // As in `top 3 suppliers by stock`.
-        let is_by = self.reading.signs.groups.iter().any(|(at, _)| *at == start);
-        let is_most = |most: Superlative| self.is_amount(most.at) && start == most.at + 1;
+        let is_by = self.reading.signs.groups.iter().any(|(index, _)| *index == start);
+        let is_most = |most: Superlative| self.is_amount(most.index) && start == most.index + 1;
         (is_by || self.reading.signs.most.is_none_or(is_most)) && column_refs.iter().all(counts)
     }
 
     /// Returns true if the word asks for a number of things and not for a size.
-    fn is_amount(&self, at: usize) -> bool {
-        self.reading.words.get(at).is_some_and(|word| word.is_in(&["most", "least", "fewest"]))
+    fn is_amount(&self, index: usize) -> bool {
+        self.reading.words.get(index).is_some_and(|word| word.is_in(&["most", "least", "fewest"]))
     }
 
     /// Resolves `the largest order` to the money column of the table. Returns `None` if the table has no such
@@ -226,15 +226,15 @@ impl QueryBuilder<'_> {
         if !self.parts.numbers.is_empty() || self.reading.signs.counts.is_some() {
             return Some(());
         }
-        let behind = most.at + 1 + usize::from(self.reading.signs.limit.is_some());
-        let sized = self.parts.tables.iter().find(|mention| (most.at + 1..=behind).contains(&mention.start));
-        let Some(table) = sized.filter(|_| !self.is_amount(most.at)) else { return Some(()) };
-        let is_size = self.reading.words[most.at].is_in(&SIZES);
+        let next = most.index + 1 + usize::from(self.reading.signs.limit.is_some());
+        let sized = self.parts.tables.iter().find(|mention| (most.index + 1..=next).contains(&mention.start));
+        let Some(table) = sized.filter(|_| !self.is_amount(most.index)) else { return Some(()) };
+        let is_size = self.reading.words[most.index].is_in(&SIZES);
         let columns = &self.book.catalog.table(&table.target).filter(|_| is_size)?.columns;
         let mut money = columns.iter().filter(|column| column.kind == ColumnType::Decimal);
         let column = money.next().filter(|_| money.next().is_none())?;
         let column_ref = ColumnRef { table: table.target.clone(), column: column.name.clone() };
-        self.parts.numbers.push(Mention { start: most.at, end: table.start, target: vec![column_ref] });
+        self.parts.numbers.push(Mention { start: most.index, end: table.start, target: vec![column_ref] });
         Some(())
     }
 
@@ -271,26 +271,26 @@ impl QueryBuilder<'_> {
 
     /// Returns the word index of the table whose rows are counted for a superlative.
     fn counted_with_most(&self) -> Option<usize> {
-        let at = self.reading.signs.counts.or(self.reading.signs.most.map(|most| most.at + 1))?;
-        let behind = self.parts.tables.iter().find(|mention| mention.start >= at)?;
-        (self.entities().len() > 1).then_some(behind.start)
+        let index = self.reading.signs.counts.or(self.reading.signs.most.map(|most| most.index + 1))?;
+        let table = self.parts.tables.iter().find(|mention| mention.start >= index)?;
+        (self.entities().len() > 1).then_some(table.start)
     }
 
     /// Returns the table that `how many` refers to.
     fn counted(&self) -> Option<String> {
-        let at = self.reading.signs.counts?;
-        let Some(table) = self.parts.tables.iter().find(|mention| mention.start >= at) else {
+        let index = self.reading.signs.counts?;
+        let Some(table) = self.parts.tables.iter().find(|mention| mention.start >= index) else {
             return if self.parts.tables.is_empty() { self.implied_table() } else { None };
         };
         // The words in between, such as `late` in `how many late orders`, must belong to the table.
         let between: Vec<(usize, usize)> =
-            self.parts.spans().into_iter().filter(|(start, _)| (at..table.start).contains(start)).collect();
+            self.parts.spans().into_iter().filter(|(start, _)| (index..table.start).contains(start)).collect();
         let is_joined = between.windows(2).all(|pair| pair[0].1 == pair[1].0);
         (is_joined && between.last().is_none_or(|(_, end)| *end == table.start)).then(|| table.target.clone())
     }
 
-    fn first_is_table(&self, at: usize) -> bool {
-        let first = self.parts.spans().into_iter().find(|(start, _)| *start >= at);
+    fn first_is_table(&self, index: usize) -> bool {
+        let first = self.parts.spans().into_iter().find(|(start, _)| *start >= index);
         first.is_some_and(|(start, _)| self.parts.tables.iter().any(|mention| mention.start == start))
     }
 

@@ -23,9 +23,9 @@ impl RuleModel {
     /// Answers a question.
     pub(super) fn answer(&self, prompt: &TaskPrompt) -> String {
         let classified = self.classify(prompt);
-        let text = match self.talked(&classified.topic, prompt) {
+        let text = match self.chat_answer(&classified.topic, prompt) {
             Some(text) => text,
-            None => self.looked_up(&classified, prompt),
+            None => self.lookup_answer(&classified, prompt),
         };
         match prompt.preferences["language"].as_str() {
             Some(language) if !language.is_empty() && !language.starts_with("en") => {
@@ -36,9 +36,9 @@ impl RuleModel {
     }
 
     /// Answers a message that needs no tool.
-    fn talked(&self, topic: &QuestionKind, prompt: &TaskPrompt) -> Option<String> {
-        let QuestionKind::Talk(talk) = topic else { return None };
-        let text = match talk {
+    fn chat_answer(&self, topic: &QuestionKind, prompt: &TaskPrompt) -> Option<String> {
+        let QuestionKind::Talk(intent) = topic else { return None };
+        let text = match intent {
             ChatIntent::Thanks => "You are welcome.".to_owned(),
             ChatIntent::Greeting => format!("Hello. I am {LABEL}. {}", self.examples()),
             ChatIntent::Bye => "Goodbye.".to_owned(),
@@ -52,7 +52,7 @@ impl RuleModel {
         Some(text)
     }
 
-    fn looked_up(&self, classified: &ClassifiedQuestion, prompt: &TaskPrompt) -> String {
+    fn lookup_answer(&self, classified: &ClassifiedQuestion, prompt: &TaskPrompt) -> String {
         let gave_up = prompt.verdict.as_ref().filter(|verdict| verdict.status == VerdictStatus::GivingUp);
         let missing: Vec<String> =
             prompt.verdict.iter().flat_map(|verdict| &verdict.missing).map(|text| plain(text)).collect();

@@ -64,8 +64,8 @@ impl RuleModel {
         let mut question = prompt.question.clone();
         for clarified in &prompt.clarified {
             question = match find_ignoring_case(&question, &clarified.about) {
-                Some(at) if !clarified.about.is_empty() => {
-                    let (start, end) = (at, at + clarified.about.len());
+                Some(index) if !clarified.about.is_empty() => {
+                    let (start, end) = (index, index + clarified.about.len());
                     format!("{}{}{}", &question[..start], clarified.answer, &question[end..])
                 }
                 _ => clarified.answer.clone(),

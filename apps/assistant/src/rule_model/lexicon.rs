@@ -115,17 +115,20 @@ impl Lexicon {
     /// Returns the meanings of the words that are not used yet, in order.
     pub(super) fn items(&self, words: &[QuestionToken], used: &mut [bool]) -> Vec<LexiconMatch> {
         let mut items = Vec::new();
-        let mut at = 0;
-        while at < words.len() {
-            let matched =
-                if used[at] { None } else { self.longest(words, at, used).or_else(|| self.beginning(words, at)) };
+        let mut index = 0;
+        while index < words.len() {
+            let matched = if used[index] {
+                None
+            } else {
+                self.longest(words, index, used).or_else(|| self.beginning(words, index))
+            };
             match matched {
                 Some(item) => {
                     used[item.start..item.end].iter_mut().for_each(|used| *used = true);
-                    at = item.end;
+                    index = item.end;
                     items.push(item);
                 }
-                None => at += 1,
+                None => index += 1,
             }
         }
         items
@@ -142,13 +145,13 @@ impl Lexicon {
         all.filter(same).map(|phrase| phrase.meaning.clone()).collect()
     }
 
-    fn longest(&self, words: &[QuestionToken], at: usize, used: &[bool]) -> Option<LexiconMatch> {
-        let first = &words[at];
+    fn longest(&self, words: &[QuestionToken], index: usize, used: &[bool]) -> Option<LexiconMatch> {
+        let first = &words[index];
         let forms = std::iter::once(&first.lemma).chain(&first.bases);
         let starting = forms.filter_map(|form| self.phrases.get(form)).flatten();
         let fitting: Vec<(&Phrase, usize, bool)> = starting
-            .filter_map(|phrase| fits(phrase, words, at).map(|(end, is_exact)| (phrase, end, is_exact)))
-            .filter(|(_, end, _)| !used[at..*end].contains(&true))
+            .filter_map(|phrase| fits(phrase, words, index).map(|(end, is_exact)| (phrase, end, is_exact)))
+            .filter(|(_, end, _)| !used[index..*end].contains(&true))
             .collect();
         let length = fitting.iter().map(|(phrase, ..)| phrase.words.len()).max()?;
         let longest: Vec<_> = fitting.into_iter().filter(|(phrase, ..)| phrase.words.len() == length).collect();
@@ -160,14 +163,14 @@ impl Lexicon {
                 meanings.push(phrase.meaning.clone());
             }
         }
-        (at..end).for_each(|at| dates.extend(self.columns_within(words, at, end)));
-        Some(LexiconMatch { start: at, end, meanings, dates })
+        (index..end).for_each(|index| dates.extend(self.columns_within(words, index, end)));
+        Some(LexiconMatch { start: index, end, meanings, dates })
     }
 
     /// Returns the columns that parts of a phrase denote on their own.
-    fn columns_within(&self, words: &[QuestionToken], at: usize, end: usize) -> Vec<ColumnRef> {
-        let starting = self.phrases.get(&words[at].lemma).into_iter().flatten();
-        let fitting = starting.filter(|phrase| fits(phrase, words, at).is_some_and(|(last, _)| last <= end));
+    fn columns_within(&self, words: &[QuestionToken], index: usize, end: usize) -> Vec<ColumnRef> {
+        let starting = self.phrases.get(&words[index].lemma).into_iter().flatten();
+        let fitting = starting.filter(|phrase| fits(phrase, words, index).is_some_and(|(last, _)| last <= end));
         let column = |phrase: &Phrase| match &phrase.meaning {
             Meaning::Column(column_ref) => Some(column_ref.clone()),
             _ => None,
@@ -176,13 +179,13 @@ impl Lexicon {
     }
 
     /// Matches words that are a common prefix of several values of one column: `Ridge Tent`.
-    fn beginning(&self, words: &[QuestionToken], at: usize) -> Option<LexiconMatch> {
-        let starting = self.phrases.get(&words[at].lemma)?;
+    fn beginning(&self, words: &[QuestionToken], index: usize) -> Option<LexiconMatch> {
+        let starting = self.phrases.get(&words[index].lemma)?;
         let shared = |phrase: &Phrase| {
             let is_value = matches!(&phrase.meaning, Meaning::Value { is_synonym: false, .. });
-            let pairs = phrase.words.iter().zip(&words[at..]);
+            let pairs = phrase.words.iter().zip(&words[index..]);
             let length = pairs.take_while(|(one, other)| one.lemma == other.lemma).count();
-            let is_named = length > 1 || (at > 0 && words[at].is_capital() && words[at].lower.len() > 3);
+            let is_named = length > 1 || (index > 0 && words[index].is_capital() && words[index].lower.len() > 3);
             (is_value && is_named).then_some(length)
         };
         let length = starting.iter().filter_map(shared).max()?;
@@ -197,13 +200,13 @@ impl Lexicon {
         }
         let (column_ref, values) = common?;
         let meanings = vec![Meaning::Value { column_ref, values, is_synonym: false }];
-        Some(LexiconMatch { start: at, end: at + length, meanings, dates: Vec::new() })
+        Some(LexiconMatch { start: index, end: index + length, meanings, dates: Vec::new() })
     }
 }
 
 /// Returns the end of a phrase that starts at a word, and true if the match is exact.
-fn fits(phrase: &Phrase, words: &[QuestionToken], at: usize) -> Option<(usize, bool)> {
-    let (mut position, mut is_exact) = (at, true);
+fn fits(phrase: &Phrase, words: &[QuestionToken], start: usize) -> Option<(usize, bool)> {
+    let (mut position, mut is_exact) = (start, true);
     for (index, expected) in phrase.words.iter().enumerate() {
         while index > 0 && words.get(position).is_some_and(|word| word.lower != expected.lower && word.is_in(&SKIPPED))
         {
@@ -223,8 +226,8 @@ fn fits(phrase: &Phrase, words: &[QuestionToken], at: usize) -> Option<(usize, b
         position += 1;
     }
     let is_spelt = match &phrase.meaning {
-        Meaning::Value { values, .. } if phrase.is_strict => values.contains(&words[at].text),
-        _ => !phrase.is_name || words[at].is_capital(),
+        Meaning::Value { values, .. } if phrase.is_strict => values.contains(&words[start].text),
+        _ => !phrase.is_name || words[start].is_capital(),
     };
     is_spelt.then_some((position, is_exact))
 }

@@ -40,7 +40,7 @@ impl ParsedQuestion {
 
     /// Returns the unknown words.
     pub(super) fn unknown_words(&self) -> Vec<&str> {
-        self.unknown.iter().map(|at| self.words[*at].text.as_str()).collect()
+        self.unknown.iter().map(|index| self.words[*index].text.as_str()).collect()
     }
 
     pub(super) fn has_word(&self, candidates: &[&str]) -> bool {
@@ -49,27 +49,29 @@ impl ParsedQuestion {
 }
 
 /// Detects verbs: `what does it cost` is equivalent to what it costs, and `did we ship` to what was shipped. A word
-/// after `does` and its subject is a verb, and so is a word behind a plural, as in `products cost`.
+/// after `does` and its subject is a verb, and so is a word after a plural, as in `products cost`.
 fn as_verbs(lexicon: &Lexicon, words: &[QuestionToken], items: &mut Vec<LexiconMatch>, used: &mut [bool]) {
     let does = words.iter().position(|word| word.is_in(&["do", "does", "did"])).unwrap_or(words.len());
-    for at in 1..words.len() {
-        let before = &words[at - 1];
-        let behind_item = items.iter().any(|item| item.end == at);
-        let behind_plural = items.iter().any(|item| {
-            item.end == at && matches!(item.meanings.first(), Some(Meaning::Table(_))) && before.lower != before.lemma
+    for index in 1..words.len() {
+        let before = &words[index - 1];
+        let after_item = items.iter().any(|item| item.end == index);
+        let after_plural = items.iter().any(|item| {
+            item.end == index
+                && matches!(item.meanings.first(), Some(Meaning::Table(_)))
+                && before.lower != before.lemma
         });
-        let behind_pronoun = before.is_in(&["it", "they", "we", "you", "i", "one"]);
-        if !(behind_plural || (at > does && (behind_item || behind_pronoun))) {
+        let after_pronoun = before.is_in(&["it", "they", "we", "you", "i", "one"]);
+        if !(after_plural || (index > does && (after_item || after_pronoun))) {
             continue;
         }
-        let own = items.iter().position(|item| item.start == at && item.end == at + 1);
-        let meanings = verb(lexicon, &words[at].lower);
+        let own = items.iter().position(|item| item.start == index && item.end == index + 1);
+        let meanings = verb(lexicon, &words[index].lower);
         match own {
             _ if meanings.is_empty() => {}
             Some(index) => items[index].meanings = meanings,
-            None if !used[at] => {
-                used[at] = true;
-                items.push(LexiconMatch { start: at, end: at + 1, meanings, dates: Vec::new() });
+            None if !used[index] => {
+                used[index] = true;
+                items.push(LexiconMatch { start: index, end: index + 1, meanings, dates: Vec::new() });
                 items.sort_by_key(|item| item.start);
             }
             None => {}
@@ -91,13 +93,13 @@ fn keys(words: &[QuestionToken], items: &[LexiconMatch], used: &mut [bool]) -> V
     let mut keys = Vec::new();
     for item in items {
         let Some(Meaning::Table(table)) = item.meanings.first() else { continue };
-        let mut at = item.end;
-        while words.get(at).is_some_and(|word| word.is_in(&["number", "no", "nr", "id"])) {
-            at += 1;
+        let mut index = item.end;
+        while words.get(index).is_some_and(|word| word.is_in(&["number", "no", "nr", "id"])) {
+            index += 1;
         }
-        let Some(word) = words.get(at).filter(|_| !used[at]) else { continue };
+        let Some(word) = words.get(index).filter(|_| !used[index]) else { continue };
         if !word.lower.is_empty() && word.lower.chars().all(|letter| letter.is_ascii_digit()) {
-            used[item.end..=at].iter_mut().for_each(|used| *used = true);
+            used[item.end..=index].iter_mut().for_each(|used| *used = true);
             keys.push((table.clone(), word.lower.clone()));
         }
     }
@@ -108,13 +110,13 @@ fn keys(words: &[QuestionToken], items: &[LexiconMatch], used: &mut [bool]) -> V
 fn superlatives(lexicon: &Lexicon, words: &[QuestionToken], items: &[LexiconMatch], signs: &mut QueryCues) {
     let is_column = |item: &&LexiconMatch| matches!(item.meanings.first(), Some(Meaning::Column(_)));
     for item in items.iter().filter(|item| item.end == item.start + 1).filter(is_column) {
-        let (word, at) = (&words[item.start], item.start);
+        let (word, index) = (&words[item.start], item.start);
         let is_small = word.bases.iter().any(|base| ["cheap", "light"].contains(&base.as_str()));
-        // A word such as `turnover` is no comparative.
+        // A word such as `turnover` is not a comparative.
         let is_itself = [&word.lower, &word.lemma].iter().any(|form| !lexicon.exactly(form).is_empty());
         match (word.bases.is_empty() || is_itself, word.lower.ends_with("est")) {
             (true, _) => {}
-            (false, true) => signs.most = signs.most.or(Some(query_cues::Superlative { at, descends: !is_small })),
+            (false, true) => signs.most = signs.most.or(Some(query_cues::Superlative { index, descends: !is_small })),
             (false, false) => signs.compares = true,
         }
     }

@@ -47,24 +47,24 @@ struct PeriodMatch {
 /// Returns the periods of a question, in order.
 pub(super) fn periods(words: &[QuestionToken], today: Date) -> Vec<Period> {
     let mut matched_periods: Vec<(Period, bool)> = Vec::new();
-    let mut at = 0;
-    while at < words.len() {
-        match span(words, at, today) {
+    let mut index = 0;
+    while index < words.len() {
+        match span(words, index, today) {
             Some(span) => {
-                let end = at + span.length;
+                let end = index + span.length;
                 let PeriodMatch { from, to, name, is_loose, .. } = span;
-                matched_periods.push((Period { start: at, end, from, to, name }, is_loose));
-                at = end;
+                matched_periods.push((Period { start: index, end, from, to, name }, is_loose));
+                index = end;
             }
-            None => at += 1,
+            None => index += 1,
         }
     }
-    lend_years(&mut matched_periods);
+    propagate_years(&mut matched_periods);
     join_ranges(words, matched_periods, today)
 }
 
 /// Copies years forward: in `June or July 2026`, a month without a year takes the year of the next period.
-fn lend_years(matched_periods: &mut [(Period, bool)]) {
+fn propagate_years(matched_periods: &mut [(Period, bool)]) {
     for index in (1..matched_periods.len()).rev() {
         let (year, is_loose) = (matched_periods[index].0.from.year(), matched_periods[index].1);
         let (period, before_is_loose) = &mut matched_periods[index - 1];
@@ -86,11 +86,11 @@ fn join_ranges(words: &[QuestionToken], matched_periods: Vec<(Period, bool)>, to
         let last_was_loose = std::mem::replace(&mut last_is_loose, is_loose);
         let is_between =
             |gap: &[QuestionToken]| matches!(gap, [word] if word.is_in(&["to", "until", "till", "through"]));
-        let lead = |back: usize| period.start.checked_sub(back).map(|at| &words[at]);
+        let lead = |back: usize| period.start.checked_sub(back).map(|index| &words[index]);
         if let Some(last) = all.last_mut() {
             let gap = &words[last.end..period.start];
             let is_pair = matches!(gap, [word] if word.is_in(&["and"]))
-                && last.start.checked_sub(1).is_some_and(|at| words[at].is_in(&["between"]));
+                && last.start.checked_sub(1).is_some_and(|index| words[index].is_in(&["between"]));
             if is_between(gap) || is_pair {
                 last.start -= usize::from(is_pair);
                 if last_was_loose {
@@ -130,20 +130,20 @@ fn begin_before(month: &mut Period, end: Date) {
 }
 
 /// Parses the period that starts at a word.
-fn span(words: &[QuestionToken], at: usize, today: Date) -> Option<PeriodMatch> {
-    relative(words, at, today)
-        .or_else(|| part_of_year(words, at, today))
-        .or_else(|| day(words, at, today))
-        .or_else(|| month(words, at, today))
-        .or_else(|| year_alone(words, at))
+fn span(words: &[QuestionToken], index: usize, today: Date) -> Option<PeriodMatch> {
+    relative(words, index, today)
+        .or_else(|| part_of_year(words, index, today))
+        .or_else(|| day(words, index, today))
+        .or_else(|| month(words, index, today))
+        .or_else(|| year_alone(words, index))
 }
 
-fn lower(words: &[QuestionToken], at: usize) -> &str {
-    words.get(at).map_or("", |word| word.lower.as_str())
+fn lower(words: &[QuestionToken], index: usize) -> &str {
+    words.get(index).map_or("", |word| word.lower.as_str())
 }
 
-fn year(words: &[QuestionToken], at: usize) -> Option<i16> {
-    let text = lower(words, at);
+fn year(words: &[QuestionToken], index: usize) -> Option<i16> {
+    let text = lower(words, index);
     let is_year = text.len() == 4 && (text.starts_with("19") || text.starts_with("20"));
     text.parse().ok().filter(|_| is_year)
 }
@@ -152,24 +152,24 @@ fn exact_period(from: Date, to: Date, name: String, length: usize) -> Option<Per
     Some(PeriodMatch { length, from, to, name, is_loose: false })
 }
 
-fn relative(words: &[QuestionToken], at: usize, today: Date) -> Option<PeriodMatch> {
+fn relative(words: &[QuestionToken], index: usize, today: Date) -> Option<PeriodMatch> {
     let one = |from: Date| exact_period(from, from.checked_add(1.day()).ok()?, from.to_string(), 1);
-    match lower(words, at) {
+    match lower(words, index) {
         "today" => return one(today),
         "yesterday" => return one(today.yesterday().ok()?),
         "tomorrow" => return one(today.tomorrow().ok()?),
         _ => {}
     }
-    let steps = match lower(words, at) {
+    let steps = match lower(words, index) {
         "this" | "current" => 0,
         "last" | "previous" | "past" => -1,
         "next" | "coming" => 1,
         _ => return None,
     };
-    if let Some(count) = words.get(at + 1).and_then(QuestionToken::number).filter(|_| steps == -1) {
-        return latest(today, count, lower(words, at + 2));
+    if let Some(count) = words.get(index + 1).and_then(QuestionToken::number).filter(|_| steps == -1) {
+        return latest(today, count, lower(words, index + 2));
     }
-    let (from, to) = match lower(words, at + 1) {
+    let (from, to) = match lower(words, index + 1) {
         "month" => {
             let from = today.first_of_month().checked_add(steps.months()).ok()?;
             let month = month_of(from.year(), from.month())?;
@@ -211,16 +211,16 @@ fn latest(today: Date, count: f64, unit: &str) -> Option<PeriodMatch> {
 }
 
 /// Parses `first half of 2026`, `third quarter of this year`, `Q3 2026`.
-fn part_of_year(words: &[QuestionToken], at: usize, today: Date) -> Option<PeriodMatch> {
+fn part_of_year(words: &[QuestionToken], index: usize, today: Date) -> Option<PeriodMatch> {
     let ordinal = |text: &str| ["first", "second", "third", "fourth"].iter().position(|name| *name == text);
-    let (part, months, mut next) = match (ordinal(lower(words, at)), lower(words, at + 1)) {
-        (Some(part @ 0..2), "half") => (part, 6, at + 2),
-        (Some(part), "quarter") => (part, 3, at + 2),
-        _ => match lower(words, at) {
-            "q1" => (0, 3, at + 1),
-            "q2" => (1, 3, at + 1),
-            "q3" => (2, 3, at + 1),
-            "q4" => (3, 3, at + 1),
+    let (part, months, mut next) = match (ordinal(lower(words, index)), lower(words, index + 1)) {
+        (Some(part @ 0..2), "half") => (part, 6, index + 2),
+        (Some(part), "quarter") => (part, 3, index + 2),
+        _ => match lower(words, index) {
+            "q1" => (0, 3, index + 1),
+            "q2" => (1, 3, index + 1),
+            "q3" => (2, 3, index + 1),
+            "q4" => (3, 3, index + 1),
             _ => return None,
         },
     };
@@ -231,34 +231,34 @@ fn part_of_year(words: &[QuestionToken], at: usize, today: Date) -> Option<Perio
         (Some(year), ..) => (year, next + 1),
         (None, "this", "year") | (None, "year", _) => (today.year(), next + 2),
         (None, "last", "year") => (today.year() - 1, next + 2),
-        _ => (today.year(), at + if months == 6 || lower(words, at).len() > 2 { 2 } else { 1 }),
+        _ => (today.year(), index + if months == 6 || lower(words, index).len() > 2 { 2 } else { 1 }),
     };
     let first = i8::try_from(part).ok()? * months + 1;
     let from = Date::new(year, first, 1).ok()?;
     let to = from.checked_add(i64::from(months).months()).ok()?;
-    exact_period(from, to, format!("{from} to {}", to.yesterday().ok()?), end.min(words.len()) - at)
+    exact_period(from, to, format!("{from} to {}", to.yesterday().ok()?), end.min(words.len()) - index)
 }
 
 /// Parses `2026-10-03`, `3 October 2026`, `October 3, 2026`.
-fn day(words: &[QuestionToken], at: usize, today: Date) -> Option<PeriodMatch> {
+fn day(words: &[QuestionToken], index: usize, today: Date) -> Option<PeriodMatch> {
     let one = |from: Date, length: usize| exact_period(from, from.tomorrow().ok()?, from.to_string(), length);
-    if let Ok(parsed_date) = lower(words, at)
+    if let Ok(parsed_date) = lower(words, index)
         .parse::<Date>()
         .map_err(drop)
-        .and_then(|parsed_date| if lower(words, at).len() == 10 { Ok(parsed_date) } else { Err(()) })
+        .and_then(|parsed_date| if lower(words, index).len() == 10 { Ok(parsed_date) } else { Err(()) })
     {
         return one(parsed_date, 1);
     }
-    let number = |at: usize| {
-        let text = lower(words, at);
+    let number = |index: usize| {
+        let text = lower(words, index);
         let digits = ["st", "nd", "rd", "th"].iter().find_map(|end| text.strip_suffix(end)).unwrap_or(text);
         digits.parse::<i8>().ok().filter(|day| (1..=31).contains(day))
     };
-    let (day, month) = match (number(at), month_at(words, at + 1), month_at(words, at), number(at + 1)) {
+    let (day, month) = match (number(index), month_at(words, index + 1), month_at(words, index), number(index + 1)) {
         (Some(day), Some(month), ..) | (_, _, Some(month), Some(day)) => (day, month),
         _ => return None,
     };
-    match year(words, at + 2) {
+    match year(words, index + 2) {
         Some(year) => one(Date::new(year, month, day).ok()?, 3),
         None => {
             let this = Date::new(today.year(), month, day).ok()?;
@@ -267,18 +267,18 @@ fn day(words: &[QuestionToken], at: usize, today: Date) -> Option<PeriodMatch> {
     }
 }
 
-fn month_at(words: &[QuestionToken], at: usize) -> Option<i8> {
-    let word = words.get(at)?;
-    let index = MONTHS.iter().position(|name| name.eq_ignore_ascii_case(&word.lower))?;
+fn month_at(words: &[QuestionToken], index: usize) -> Option<i8> {
+    let word = words.get(index)?;
+    let month = MONTHS.iter().position(|name| name.eq_ignore_ascii_case(&word.lower))?;
     // `may` is a verb unless its position or letter case suggests the month.
-    let is_month = word.lower != "may" || (word.is_capital() && (at > 0 || year(words, at + 1).is_some()));
-    i8::try_from(index + 1).ok().filter(|_| is_month)
+    let is_month = word.lower != "may" || (word.is_capital() && (index > 0 || year(words, index + 1).is_some()));
+    i8::try_from(month + 1).ok().filter(|_| is_month)
 }
 
 /// Parses a month with a year, or without one as the latest month that has started.
-fn month(words: &[QuestionToken], at: usize, today: Date) -> Option<PeriodMatch> {
-    let month = month_at(words, at)?;
-    if let Some(year) = year(words, at + 1) {
+fn month(words: &[QuestionToken], index: usize, today: Date) -> Option<PeriodMatch> {
+    let month = month_at(words, index)?;
+    if let Some(year) = year(words, index + 1) {
         return month_of(year, month).map(|span| PeriodMatch { length: 2, ..span });
     }
     let year = if month > today.month() { today.year() - 1 } else { today.year() };
@@ -292,9 +292,9 @@ fn month_of(year: i16, month: i8) -> Option<PeriodMatch> {
 }
 
 /// Parses a year that is not part of a quantity or comparison.
-fn year_alone(words: &[QuestionToken], at: usize) -> Option<PeriodMatch> {
-    let matched = year(words, at)?;
-    let before = at.checked_sub(1).map_or("", |at| lower(words, at));
+fn year_alone(words: &[QuestionToken], index: usize) -> Option<PeriodMatch> {
+    let matched = year(words, index)?;
+    let before = index.checked_sub(1).map_or("", |index| lower(words, index));
     let is_introduced = matches!(
         before,
         "in" | "of"

@@ -27,7 +27,7 @@ impl RuleModel {
 
     fn plans(&self, classified: &ClassifiedQuestion) -> Vec<Plan> {
         match &classified.topic {
-            QuestionKind::Talk(talk) => self.talking(talk),
+            QuestionKind::Talk(intent) => self.talking(intent),
             QuestionKind::Future => vec![Plan::generate("the data has no future values")],
             QuestionKind::Calculation(text) => {
                 vec![Plan::tools([call("calculate", json!({ "expression": text }))], "the question is a calculation")]
@@ -58,9 +58,9 @@ impl RuleModel {
         planned
     }
 
-    fn talking(&self, talk: &ChatIntent) -> Vec<Plan> {
+    fn talking(&self, intent: &ChatIntent) -> Vec<Plan> {
         let one = |tool: &str, args: Value, reason: &str| vec![Plan::tools([call(tool, args)], reason)];
-        match talk {
+        match intent {
             ChatIntent::Memory => one("search_memory", json!({}), "the question is about saved facts"),
             ChatIntent::DeleteMemory(query) => {
                 one("forget_memory", json!({ "query": query }), "the user wants to delete a saved fact")

@@ -65,8 +65,8 @@ impl QueryBuilder<'_> {
             names.extend(column_ref.column.split('_').map(lemma));
             is_money |= self.book.column(column_ref).is_some_and(|column| column.kind == ColumnType::Decimal);
         }
-        let is_known = |at: &usize| {
-            let word = &self.reading.words[*at];
+        let is_known = |index: &usize| {
+            let word = &self.reading.words[*index];
             word.is_in(more)
                 || names.contains(&word.lemma)
                 || (is_money && word.is_in(&["euro", "euros", "eur", "money"]))
@@ -110,11 +110,11 @@ impl QueryBuilder<'_> {
     /// Finds the column of each numeric filter.
     fn bind_limits(&mut self) -> Option<()> {
         for limit in &self.reading.signs.limits {
-            let behind =
+            let after =
                 self.parts.numbers.iter().position(|mention| (limit.end..limit.end + 3).contains(&mention.start));
             let before = || self.parts.numbers.iter().rposition(|mention| mention.end <= limit.start);
             let is_unit = |index: &usize| self.parts.numbers[*index].start == limit.end || !self.names_table(limit.end);
-            let columns = match behind.or_else(before).filter(is_unit) {
+            let columns = match after.or_else(before).filter(is_unit) {
                 Some(index) => self.parts.numbers.remove(index).target,
                 None if limit.is_money => {
                     let table = self.book.catalog.table(&self.parts.tables.first()?.target)?;
@@ -128,8 +128,8 @@ impl QueryBuilder<'_> {
         Some(())
     }
 
-    fn names_table(&self, at: usize) -> bool {
-        self.parts.tables.iter().any(|mention| mention.start == at)
+    fn names_table(&self, index: usize) -> bool {
+        self.parts.tables.iter().any(|mention| mention.start == index)
     }
 
     /// Merges several mentions of one number; two different numbers prevent a query, unless rows are requested.

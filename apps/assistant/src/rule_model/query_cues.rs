@@ -30,7 +30,7 @@ pub(super) struct QueryCues {
 /// A superlative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Superlative {
-    pub(super) at: usize,
+    pub(super) index: usize,
     pub(super) descends: bool,
 }
 
@@ -55,22 +55,22 @@ const COMPARING: [&str; 14] = [
 /// Finds cues of several words, before words are matched against the data.
 pub(super) fn phrases(words: &[QuestionToken], used: &mut [bool]) -> QueryCues {
     let mut signs = QueryCues::default();
-    let mut at = 0;
-    while at < words.len() {
-        at += if used[at] { 1 } else { phrase(words, at, used, &mut signs) };
+    let mut index = 0;
+    while index < words.len() {
+        index += if used[index] { 1 } else { phrase(words, index, used, &mut signs) };
     }
     signs
 }
 
-fn phrase(words: &[QuestionToken], at: usize, used: &mut [bool], signs: &mut QueryCues) -> usize {
-    let text = |offset: usize| words.get(at + offset).map_or("", |word| word.lower.as_str());
+fn phrase(words: &[QuestionToken], index: usize, used: &mut [bool], signs: &mut QueryCues) -> usize {
+    let text = |offset: usize| words.get(index + offset).map_or("", |word| word.lower.as_str());
     let length = match (text(0), text(1), text(2)) {
         ("how", "many", _) | ("number", "of", _) => {
-            signs.counts = signs.counts.or(Some(at + 2));
+            signs.counts = signs.counts.or(Some(index + 2));
             2
         }
         ("total", "number", "of") => {
-            signs.counts = Some(at + 3);
+            signs.counts = Some(index + 3);
             3
         }
         ("how", "much", _) => {
@@ -102,17 +102,17 @@ fn phrase(words: &[QuestionToken], at: usize, used: &mut [bool], signs: &mut Que
             2
         }
         ("per" | "each", ..) | ("by", ..) => {
-            signs.groups.push((at + 1, text(0) != "by"));
+            signs.groups.push((index + 1, text(0) != "by"));
             1
         }
         _ => {
-            let Some(limit) = limit(words, at) else { return 1 };
+            let Some(limit) = limit(words, index) else { return 1 };
             let length = limit.end - limit.start;
             signs.limits.push(limit);
             length
         }
     };
-    used[at..at + length].iter_mut().for_each(|used| *used = true);
+    used[index..index + length].iter_mut().for_each(|used| *used = true);
     length
 }
 
@@ -125,7 +125,7 @@ fn unit_letters(unit: &str) -> usize {
 }
 
 /// Parses a comparison with a number.
-fn limit(words: &[QuestionToken], at: usize) -> Option<NumericFilter> {
+fn limit(words: &[QuestionToken], index: usize) -> Option<NumericFilter> {
     const FORMS: [(&[&str], &str); 14] = [
         (&["fewer", "than"], "<"),
         (&["less", "than"], "<"),
@@ -143,24 +143,24 @@ fn limit(words: &[QuestionToken], at: usize) -> Option<NumericFilter> {
         (&["exactly"], "="),
     ];
     let fits = |form: &[&str]| {
-        form.iter().enumerate().all(|(offset, text)| words.get(at + offset).is_some_and(|word| word.lower == *text))
+        form.iter().enumerate().all(|(offset, text)| words.get(index + offset).is_some_and(|word| word.lower == *text))
     };
     let (form, sign) = FORMS.into_iter().find(|(form, _)| fits(form))?;
-    let end = at + form.len() + 1;
+    let end = index + form.len() + 1;
     let number = words.get(end - 1)?.number()?;
     let is_money = words.get(end).is_some_and(|word| word.is_in(&["euro", "euros", "eur"]));
-    Some(NumericFilter { start: at, end: end + usize::from(is_money), sign, number, is_money })
+    Some(NumericFilter { start: index, end: end + usize::from(is_money), sign, number, is_money })
 }
 
 /// Finds cues of one word, among words without a meaning in the data. Returns the indexes of unknown words.
 pub(super) fn single_word_cues(words: &[QuestionToken], used: &mut [bool], signs: &mut QueryCues) -> Vec<usize> {
     let mut unknown = Vec::new();
-    for (at, word) in words.iter().enumerate() {
-        let is_free = !used[at];
+    for (index, word) in words.iter().enumerate() {
+        let is_free = !used[index];
         let text = word.lower.as_str();
         match text {
             "will" | "forecast" | "predict" | "expect" => signs.is_future = true,
-            "when" if at == 0 => signs.when = true,
+            "when" if index == 0 => signs.when = true,
             "list" | "show" | "which" | "who" | "what" | "name" | "give" => signs.lists = true,
             _ => {}
         }
@@ -168,7 +168,7 @@ pub(super) fn single_word_cues(words: &[QuestionToken], used: &mut [bool], signs
             continue;
         }
         match text {
-            "count" => signs.counts = signs.counts.or(Some(at + 1)),
+            "count" => signs.counts = signs.counts.or(Some(index + 1)),
             "total" | "sum" | "totals" => signs.sums = true,
             "average" | "mean" | "avg" => signs.averages = true,
             "monthly" => signs.every = Some(7),
@@ -176,16 +176,16 @@ pub(super) fn single_word_cues(words: &[QuestionToken], used: &mut [bool], signs
             "daily" => signs.every = Some(10),
             "develop" | "development" | "trend" | "evolve" | "evolution" => signs.every = signs.every.or(Some(7)),
             "or" => signs.compares = true,
-            _ if LARGE.contains(&text) => signs.most = signs.most.or(Some(Superlative { at, descends: true })),
-            _ if SMALL.contains(&text) => signs.most = signs.most.or(Some(Superlative { at, descends: false })),
+            _ if LARGE.contains(&text) => signs.most = signs.most.or(Some(Superlative { index, descends: true })),
+            _ if SMALL.contains(&text) => signs.most = signs.most.or(Some(Superlative { index, descends: false })),
             _ if COMPARING.contains(&text) => signs.compares = true,
-            "when" if at == 0 => {}
+            "when" if index == 0 => {}
             _ if is_filler(text) => {}
-            _ => unknown.push(at),
+            _ => unknown.push(index),
         }
     }
     if signs.most.is_some() {
-        let is_count = |at: &&usize| words[**at].number().is_some_and(|number| (1.0..=50.0).contains(&number));
+        let is_count = |index: &&usize| words[**index].number().is_some_and(|number| (1.0..=50.0).contains(&number));
         if let Some(index) = unknown.iter().find(is_count).copied() {
             #[expect(
                 clippy::cast_possible_truncation,
@@ -194,7 +194,7 @@ pub(super) fn single_word_cues(words: &[QuestionToken], used: &mut [bool], signs
             )]
             let limit = words[index].number().map(|number| number as usize);
             signs.limit = limit;
-            unknown.retain(|at| *at != index);
+            unknown.retain(|position| *position != index);
         }
     }
     unknown

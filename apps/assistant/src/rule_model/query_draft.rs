@@ -188,14 +188,14 @@ impl<'a> QueryDraft<'a> {
         named.dedup();
         let column_ref = match named.as_slice() {
             [] => self.default_date_column()?,
-            [one] => one.clone(),
+            [column_ref] => column_ref.clone(),
             _ => return None,
         };
         self.needed.insert(column_ref.table.clone());
         let spans: Vec<String> = periods.iter().map(|period| period_condition(&column_ref, period)).collect();
         match spans.as_slice() {
             [] => {}
-            [one] => self.query.filters.push(one.clone()),
+            [span] => self.query.filters.push(span.clone()),
             many => self.query.filters.push(format!("({})", many.join(" OR "))),
         }
         let names: Vec<&str> = periods.iter().map(|period| period.name.as_str()).collect();

@@ -162,7 +162,7 @@ impl QueryDraft<'_> {
         let signs = &self.task.reading.signs;
         let is_plural = self.task.parts.tables.iter().map(|mention| mention.start);
         let starts = is_plural.chain(self.task.parts.texts.iter().map(|mention| mention.start)).min();
-        let word = starts.and_then(|at| self.task.reading.words.get(at));
+        let word = starts.and_then(|index| self.task.reading.words.get(index));
         let several = if word.is_some_and(|word| word.lower != word.lemma) { SEVERAL } else { 1 };
         signs.limit.unwrap_or(several)
     }

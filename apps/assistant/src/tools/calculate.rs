@@ -35,7 +35,7 @@ impl Tool for Calculate {
         }});
         let about = "Calculates exactly with decimal numbers, percent and units of length, mass, temperature, volume, time, \
                      data, area and speed.";
-        ToolSpec::new("calculate", about).with_input_schema(schema).read_only().timeout(super::TIME)
+        ToolSpec::new("calculate", about).with_input_schema(schema).read_only().timeout(super::CALL_TIMEOUT)
     }
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
@@ -101,7 +101,7 @@ mod tests {
 
     /// R-PLN-54: percentages in natural language.
     #[test]
-    fn percent_is_of_something() {
+    fn percentages_are_calculated() {
         check(&[
             ("What is 17.5% of 1,249.90?", "218.7325"),
             ("17.5 percent of 1,249.90", "218.7325"),

@@ -38,7 +38,7 @@ pub struct DataAccess {
     /// Denied columns, as `table.column`.
     pub denied_columns: Vec<String>,
     /// Maximum number of rows of a query.
-    pub rows: usize,
+    pub max_rows: usize,
 }
 
 impl Caller {
@@ -78,9 +78,9 @@ fn of_run(host: &Arc<dyn Any + Send + Sync>) -> Option<Arc<Caller>> {
 
 impl From<Permissions> for DataAccess {
     fn from(rights: Permissions) -> Self {
-        let rows = rights.rows.and_then(|rows| usize::try_from(rows).ok()).unwrap_or(ROWS);
+        let max_rows = rights.max_rows.and_then(|rows| usize::try_from(rows).ok()).unwrap_or(ROWS);
         let denied_tables = rights.denied_tables.into_iter().collect();
-        Self { denied_tables, denied_columns: rights.denied_columns.into_iter().collect(), rows }
+        Self { denied_tables, denied_columns: rights.denied_columns.into_iter().collect(), max_rows }
     }
 }
 

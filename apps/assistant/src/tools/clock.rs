@@ -23,7 +23,7 @@ impl Tool for Now {
         ToolSpec::new("now", "Returns the date and the time.")
             .with_input_schema(schema)
             .read_only()
-            .timeout(super::TIME)
+            .timeout(super::CALL_TIMEOUT)
     }
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
@@ -31,8 +31,8 @@ impl Tool for Now {
         let zone = optional(&call, "zone")?.map(str::trim).filter(|zone| !zone.is_empty()).unwrap_or(&own);
         // Fractions of a second are noise for a person.
         let seconds = self.0.now().div_euclid(1_000_000) * 1_000_000;
-        let utc = Time::from_unix_micros(seconds).map_err(|fault| unavailable(fault.to_string()))?;
-        let local = utc.in_zone(zone).map_err(|fault| invalid(fault.to_string()))?;
+        let utc = Time::from_unix_micros(seconds).map_err(|error| unavailable(error.to_string()))?;
+        let local = utc.in_zone(zone).map_err(|error| invalid(error.to_string()))?;
         Ok(json!({"utc": utc.to_string(), "local": local.to_string(), "zone": zone}).into())
     }
 }

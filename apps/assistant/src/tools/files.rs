@@ -126,7 +126,7 @@ impl Tool for ReadFile {
         }});
         let about = "Reads a text file inside the allowed folders.";
         let spec = ToolSpec::new("read_file", about).with_input_schema(schema).read_only();
-        spec.timeout(super::TIME).retries(super::RETRIES)
+        spec.timeout(super::CALL_TIMEOUT).retries(super::RETRIES)
     }
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {

@@ -16,9 +16,9 @@ pub struct McpServerSettings {
     /// Name in this configuration, the prefix of its tool names.
     pub name: String,
     /// Transport of the server.
-    pub via: McpTransport,
+    pub transport: McpTransport,
     /// Hash of the approved tool list; a server with another list is rejected.
-    pub pin: Option<String>,
+    pub tool_list_hash: Option<String>,
     /// True if the annotations of the tools are trusted: tools that declare themselves read-only or not destructive
     /// need no approval. The policy may still require approval.
     pub trusted: bool,
@@ -31,7 +31,7 @@ pub enum McpTransport {
     Program {
         /// Path or name of the program.
         command: String,
-        /// Arguments.
+        /// Arguments of the program.
         args: Vec<String>,
         /// Environment variables, which often contain keys.
         env: BTreeMap<String, Secret>,
@@ -55,7 +55,7 @@ pub async fn connect_servers(
 ) -> Result<Vec<SharedTool>> {
     let mut tools = Vec::new();
     for server in servers {
-        let client = match &server.via {
+        let client = match &server.transport {
             McpTransport::Program { command, args, env } => {
                 let env = env.iter().map(|(name, value)| (name.clone(), value.expose().to_owned()));
                 McpClient::stdio(command, args.clone(), env).connect().await?
@@ -81,14 +81,14 @@ pub async fn connect_servers(
 /// # Errors
 /// Returns an error if the server does not list its tools, or lists others than the approved ones.
 pub async fn tools_of_server(server: &McpServerSettings, client: McpClient) -> Result<Vec<SharedTool>> {
-    let client = match &server.pin {
-        Some(pin) => client.pin_tools(pin.as_str()),
+    let client = match &server.tool_list_hash {
+        Some(hash) => client.pin_tools(hash.as_str()),
         None => client,
     };
     let renamed = |tool: SharedTool| {
         let mut spec = (**tool.spec()).clone();
         spec.name = name_of(&server.name, &spec.name);
-        spec.timeout = spec.timeout.or(Some(super::TIME));
+        spec.timeout = spec.timeout.or(Some(super::CALL_TIMEOUT));
         if !server.trusted {
             spec.annotations = ToolAnnotations { destructive: true, ..ToolAnnotations::default() };
         }

@@ -27,7 +27,7 @@ impl Tool for SearchMemory {
         }});
         let about = "Searches the facts about the user from earlier conversations.";
         let spec = ToolSpec::new("search_memory", about).with_input_schema(schema).read_only();
-        spec.timeout(super::TIME).retries(super::RETRIES)
+        spec.timeout(super::CALL_TIMEOUT).retries(super::RETRIES)
     }
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
@@ -45,7 +45,11 @@ impl Tool for DeleteMemory {
             "query": {"type": "string", "description": "Words of the fact, if its key is not known."},
         }});
         let about = "Deletes one fact about the user permanently.";
-        ToolSpec::new("forget_memory", about).with_input_schema(schema).destructive().idempotent().timeout(super::TIME)
+        ToolSpec::new("forget_memory", about)
+            .with_input_schema(schema)
+            .destructive()
+            .idempotent()
+            .timeout(super::CALL_TIMEOUT)
     }
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {

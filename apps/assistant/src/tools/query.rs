@@ -42,12 +42,12 @@ pub(super) struct QueryTool {
 
 impl Tool for QueryTool {
     fn spec(&self) -> ToolSpec {
-        let (language, default) = match &self.bigquery {
+        let (dialect, default) = match &self.bigquery {
             Some(bigquery) => ("GoogleSQL", bigquery.dataset.as_str()),
             None => ("SQLite", self.data.name()),
         };
         let schema = json!({"type": "object", "additionalProperties": false, "required": ["sql"], "properties": {
-            "sql": {"type": "string", "description": format!("One SELECT, in the SQL of {language}.")},
+            "sql": {"type": "string", "description": format!("One SELECT, in the SQL of {dialect}.")},
             "dataset": {"type": "string", "description": format!("The data set (default: `{default}`).")},
             "max_rows": {"type": "integer", "minimum": 1, "description": "Maximum number of rows (default: 100)."},
         }});
@@ -55,14 +55,14 @@ impl Tool for QueryTool {
         ToolSpec::new("bq_query", about)
             .with_input_schema(schema)
             .read_only()
-            .timeout(super::TIME)
+            .timeout(super::CALL_TIMEOUT)
             .retries(super::RETRIES)
     }
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
         let caller = Caller::from_invocation(&call)?;
         let sql = required(&call, "sql")?.trim().to_owned();
-        let limit = number(&call, "max_rows")?.unwrap_or(ROWS).min(caller.access.rows);
+        let limit = number(&call, "max_rows")?.unwrap_or(ROWS).min(caller.access.max_rows);
         if limit == 0 {
             return Err(forbidden("you may not query the data"));
         }
@@ -89,7 +89,7 @@ impl QueryTool {
     async fn ask_local(&self, caller: &Caller, sql: &str, limit: usize) -> Result<QueryResult, ToolError> {
         let table_names = self.data.catalog().tables.iter().map(|table| table.name.as_str()).collect();
         let guard = QueryGuard {
-            language: SqlDialect::Sqlite,
+            dialect: SqlDialect::Sqlite,
             tables: Some(table_names),
             qualifiers: vec!["main"],
             access: &caller.access,

@@ -45,7 +45,7 @@ fn variable(name: &str) -> Option<String> {
 }
 
 async fn read(file: &Path) -> AssistantSettings {
-    ConfigFile::read(file, variable).unwrap().connect().await.unwrap()
+    ConfigFile::load(file, variable).unwrap().connect().await.unwrap()
 }
 
 /// R-PLN-53, R-PLN-54, R-PLN-25: custom tables, documents, policy and users are read from the configured paths.
@@ -54,7 +54,7 @@ async fn paths_are_read_from_the_config_file() {
     let more = "examples = ['What did Oslo buy?']\nkeep_facts = true\n";
     let (_folder, file) = folder("all", &format!("{NAMED}{more}"));
     let settings = read(&file).await;
-    assert!(settings.keeps_facts && !settings.is_sample);
+    assert!(settings.remember_facts && !settings.is_sample);
     let script = ScriptedModel::new([
         plan(&[
             ("c1", "bq_query", json!({ "sql": "select sum(amount) as total from sales" }), &[]),
@@ -62,12 +62,12 @@ async fn paths_are_read_from_the_config_file() {
         ]),
         ScriptedReply::text("42 [1], and 30 days [2]."),
     ]);
-    let platform = started(settings, ServerConfig::new(Storage::memory()), script).await;
-    let (_, response) = platform.wait("How much, and how long?", json!({})).await;
+    let server = started(settings, ServerConfig::new(Storage::memory()), script).await;
+    let (_, response) = server.wait("How much, and how long?", json!({})).await;
     let outputs: Vec<&str> =
         response["plan"].as_array().unwrap().iter().map(|call| call["output"].as_str().unwrap_or_default()).collect();
     assert!(outputs[0].contains("[[42]]") && outputs[1].contains("30 days"), "{response}");
-    let settings_json = platform.json("/api/assistant/settings?userId=ana").await;
+    let settings_json = server.json("/api/assistant/settings?userId=ana").await;
     assert_eq!((&settings_json["data"]["name"], &settings_json["documents"]), (&json!("tables"), &json!(1)));
     assert_eq!(settings_json["data"]["tables"][0]["name"], "sales");
     assert_eq!(settings_json["examples"], json!(["What did Oslo buy?"]));
@@ -99,13 +99,13 @@ async fn bigquery_is_queried_where_the_file_names_it() {
         "[bigquery]\nproject = 'acme'\ndatasets = ['crm']\ntoken = 'env:BIGQUERY_TOKEN'\nmax_bytes = 100\naddress = 'http://{address}'\n"
     );
     let (_folder, file) = folder("bigquery", &format!("{NAMED}{bigquery}"));
-    assert_eq!(ConfigFile::read(&file, variable).unwrap().network_keys(), ["bigquery"]);
+    assert_eq!(ConfigFile::load(&file, variable).unwrap().network_keys(), ["bigquery"]);
     let script = ScriptedModel::new([
         plan(&[("c1", "bq_query", json!({ "sql": "select count(*) as n from people" }), &[])]),
         ScriptedReply::text("7 [1]."),
     ]);
-    let platform = started(read(&file).await, ServerConfig::new(Storage::memory()), script).await;
-    let (_, response) = platform.wait("How many people?", json!({})).await;
+    let server = started(read(&file).await, ServerConfig::new(Storage::memory()), script).await;
+    let (_, response) = server.wait("How many people?", json!({})).await;
     assert!(response["plan"][0]["output"].as_str().unwrap().contains("[[7]]"), "{response}");
     let received = received.lock().unwrap();
     assert!(received.len() == 2 && received.iter().all(|(token, _)| token == "Bearer t0ken"), "{received:?}");
@@ -122,7 +122,7 @@ async fn a_program_has_the_variables_that_the_file_refers_to() {
     let out = folder.path().join("told");
     fs::write(folder.path().join("other.key"), "an0ther\n").unwrap();
     fs::write(folder.path().join("out.path"), out.to_str().unwrap()).unwrap();
-    let result = ConfigFile::read(&file, variable).unwrap().connect().await;
+    let result = ConfigFile::load(&file, variable).unwrap().connect().await;
     assert!(result.is_err(), "it is no MCP server");
     assert_eq!(fs::read_to_string(out).unwrap(), "t0ken/an0ther");
 }
@@ -172,7 +172,7 @@ fn errors_of_a_config_file_name_their_key() {
     ];
     for (number, (text, expected)) in rows.iter().enumerate() {
         let (_folder, file) = folder(&format!("wrong-{number}"), text);
-        let Err(error) = ConfigFile::read(&file, variable) else { panic!("{text}: was read") };
+        let Err(error) = ConfigFile::load(&file, variable) else { panic!("{text}: was read") };
         let parts = error.diagnostics().iter().map(|one| format!("{} {} {:?}", one.pointer, one.message, one.help));
         let report = format!("{} {}", error.message(), parts.collect::<Vec<_>>().join("\n"));
         assert_eq!(error.code(), superstep::ErrorCode::ConfigInvalid, "{text}");

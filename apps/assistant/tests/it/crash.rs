@@ -16,7 +16,7 @@ use crate::support::{Fake, assistant, passage, plan, rows, test_context};
 /// Returns a model that derives its response from the request; a script would run out when a request repeats.
 fn planner() -> RuleBasedModel {
     RuleBasedModel::from_fn(|request, _| {
-        let prompt = TaskPrompt::read(request).unwrap();
+        let prompt = TaskPrompt::from_request(request).unwrap();
         let sql = |sql: &str| json!({ "sql": sql });
         match (prompt.task, prompt.previous_calls.len(), prompt.clarified.len()) {
             (ModelTask::Answer, ..) => ScriptedReply::text(format!("{} outputs [1].", prompt.outputs.len())),
@@ -51,7 +51,7 @@ async fn live(
     let has_thread = has_started && graph.threads().checkpointer(disk.clone()).get_state("t").await.is_ok();
     let run = match has_thread {
         true => graph.continue_thread("t"),
-        false => graph.invoke(AgentState::open(context, "ana", "Orders of Miller").unwrap()).thread("t"),
+        false => graph.invoke(AgentState::turn_input(context, "ana", "Orders of Miller").unwrap()).thread("t"),
     };
     let mut outcome = run.context(context.clone()).checkpointer(disk.clone()).await?;
     while !outcome.interrupts().is_empty() {
@@ -105,7 +105,7 @@ async fn a_turn_survives_a_crash_at_any_write() {
 /// Returns a model that plans one destructive call and then answers.
 fn forgetful() -> RuleBasedModel {
     RuleBasedModel::from_fn(|request, _| {
-        let prompt = TaskPrompt::read(request).unwrap();
+        let prompt = TaskPrompt::from_request(request).unwrap();
         match (prompt.task, prompt.previous_calls.is_empty()) {
             (ModelTask::Answer, _) => ScriptedReply::text("Done [1]."),
             (_, true) => plan(&[("c1", "forget_memory", json!({ "key": "k" }), &[])]),
@@ -168,7 +168,7 @@ async fn allowing(
     let has_thread = may_repeat.is_some() && graph.threads().checkpointer(disk.clone()).get_state("t").await.is_ok();
     let run = match has_thread {
         true => graph.continue_thread("t"),
-        false => graph.invoke(AgentState::open(context, "ana", "Forget it").unwrap()).thread("t"),
+        false => graph.invoke(AgentState::turn_input(context, "ana", "Forget it").unwrap()).thread("t"),
     };
     let mut outcome = run.context(context.clone()).checkpointer(disk.clone()).await?;
     let mut was_interrupted = false;
@@ -188,7 +188,7 @@ async fn a_session_moves_to_another_store() {
     let (here, there, context) =
         (MemoryCheckpointer::new(), SqliteCheckpointer::open(":memory:").unwrap(), test_context(planner(), tools()));
     let graph = assistant(here.clone(), MemoryStore::new());
-    let input = AgentState::open(&context, "ana", "Orders of Miller").unwrap();
+    let input = AgentState::turn_input(&context, "ana", "Orders of Miller").unwrap();
     let paused = graph.invoke(input).thread("t").context(context.clone()).await.unwrap();
     assert_eq!(paused.interrupts().len(), 1);
     let mut file = Vec::new();

@@ -49,7 +49,7 @@ async fn late_orders_state_by_state() {
     let (harness, (script, context)) = (TestHarness::new(), late_orders());
     let mut stream = harness
         .graph
-        .invoke(AgentState::open(&context, "ana", QUESTION).unwrap())
+        .invoke(AgentState::turn_input(&context, "ana", QUESTION).unwrap())
         .thread("t")
         .context(context.clone())
         .stream_mode([superstep::StreamMode::Updates]);
@@ -179,7 +179,7 @@ async fn sixty_turns_stay_bounded() {
     let script = (0..60).fold(ScriptedModel::default(), |script, turn| {
         script.then(no_tools()).then_with(move |request| match turn {
             59 => {
-                let prompt = superstep_assistant::prompt::TaskPrompt::read(request).unwrap();
+                let prompt = superstep_assistant::prompt::TaskPrompt::from_request(request).unwrap();
                 assert!(request.messages[0].text().contains(&prompt.summary), "the call begins with the summary");
                 ScriptedReply::text(prompt.summary.lines().next().unwrap().replace("Began with: ", "First you asked: "))
             }

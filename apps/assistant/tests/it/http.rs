@@ -13,7 +13,7 @@ use superstep_assistant::{AssistantSettings, ModelUnavailablePolicy, TurnLimits}
 use superstep_server::{RateLimit, RunInput, RunRequest, ServerConfig, Storage};
 
 use crate::support::{Provider, no_tools, plan};
-use crate::test_server::{Folder, Sent, of_work, platform, question, settings, started};
+use crate::test_server::{Folder, Sent, of_work, question, settings, start_server, started};
 
 const LATE: &str = "How many orders shipped late in October?";
 const BY_STATUS: &str = "select id from orders where status = 'LATE'";
@@ -40,9 +40,9 @@ fn keys(value: &Value) -> String {
 
 /// R-PLN-50, R-PLN-30, R-PLN-37, R-PLN-40, R-PLN-44, R-SRV-6a: events of a turn over HTTP, with node and keys.
 #[tokio::test]
-async fn a_turn_is_streamed_as_the_events_of_the_table() {
-    let platform = platform(Provider(late_orders())).await;
-    let (id, sent) = platform.send(LATE, json!({})).await;
+async fn a_turn_is_streamed_as_the_specified_events() {
+    let server = start_server(Provider(late_orders())).await;
+    let (id, sent) = server.send(LATE, json!({})).await;
     let work = of_work(&sent);
     let lines: Vec<String> =
         work.iter().map(|sent| format!("{} {}: {}", sent.event, sent.node(), keys(&sent.data["data"]))).collect();
@@ -75,7 +75,7 @@ async fn a_turn_is_streamed_as_the_events_of_the_table() {
     let statuses: Vec<&Value> = of("on_custom_event").iter().map(|data| &data["status"]).collect();
     assert_eq!(statuses, ["planning_retry", "verified"]);
     let chunks: String = of("on_chat_model_stream").iter().filter_map(|data| data["chunk"].as_str()).collect();
-    let session = platform.session(&id).await;
+    let session = server.session(&id).await;
     assert_eq!(session["messages"][1]["text"], chunks.as_str());
     assert_eq!(session["lastEventId"], json!(sent.last().unwrap().id));
 }
@@ -83,8 +83,8 @@ async fn a_turn_is_streamed_as_the_events_of_the_table() {
 /// R-PLN-44, R-PLN-45, R-PLN-8: a client that accepts JSON waits and receives the answer with its sources.
 #[tokio::test]
 async fn a_client_that_accepts_json_waits() {
-    let platform = platform(Provider(late_orders())).await;
-    let (status, response) = platform.wait(LATE, json!({ "sessionId": "mine" })).await;
+    let server = start_server(Provider(late_orders())).await;
+    let (status, response) = server.wait(LATE, json!({ "sessionId": "mine" })).await;
     assert_eq!((status, &response["sessionId"], &response["status"]), (200, &json!("mine"), &json!("completed")));
     assert_eq!(response["answer"], "37 orders shipped late in October [1].");
     assert_eq!((&response["retries"], &response["verdict"]["status"]), (&json!(1), &json!("verified")));
@@ -111,8 +111,8 @@ async fn with_bigquery_the_rules_ask_the_local_data() {
     let bigquery = BigQuery::new("acme", vec!["sales".to_owned()], Secret::new("t0ken")).unwrap();
     let bigquery = Some(Arc::new(bigquery.address("http://127.0.0.1:1")));
     let settings = AssistantSettings { bigquery, ..settings() };
-    let platform = started(settings, ServerConfig::new(Storage::memory()), ScriptedModel::default()).await;
-    let (status, response) = platform.wait(LATE, json!({ "model": "local" })).await;
+    let server = started(settings, ServerConfig::new(Storage::memory()), ScriptedModel::default()).await;
+    let (status, response) = server.wait(LATE, json!({ "model": "local" })).await;
     assert_eq!((status, &response["plan"][0]["args"]["dataset"]), (200, &json!("shop")), "{response}");
     assert!(response["answer"].as_str().unwrap().contains("37"), "{response}");
 }
@@ -131,15 +131,15 @@ async fn long_results_are_deleted_with_their_conversation() {
     let config = ServerConfig::new(Storage::memory());
     let store = config.storage.store.clone();
     let limits = TurnLimits { result_bytes: 4_096, ..TurnLimits::default() };
-    let platform = started(AssistantSettings { limits, ..settings() }, config, script).await;
-    let (first, _) = platform.send("Show all", json!({})).await;
-    let (second, _) = platform.send("Show all", json!({})).await;
+    let server = started(AssistantSettings { limits, ..settings() }, config, script).await;
+    let (first, _) = server.send("Show all", json!({})).await;
+    let (second, _) = server.send("Show all", json!({})).await;
     let stored = async || {
         let hits = store.search(SearchOp::new(["belongings"]).limit(100)).await.unwrap();
         hits.into_iter().map(|hit| hit.item.namespace.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(stored().await.len(), 2);
-    platform.server.run_service().delete_thread(&first.as_str().into()).await.unwrap();
+    server.handle.run_service().delete_thread(&first.as_str().into()).await.unwrap();
     let [left] = stored().await.try_into().unwrap();
     assert!(left.contains(&second), "{left}");
 }
@@ -147,8 +147,8 @@ async fn long_results_are_deleted_with_their_conversation() {
 /// R-PLN-50, R-SRV-7a: the same turn in the AG-UI format; the four events of a tool call have its id.
 #[tokio::test]
 async fn ag_ui_receives_a_turn() {
-    let platform = platform(Provider(late_orders())).await;
-    let (_, sent) = platform.send(LATE, json!({ "format": "ag-ui" })).await;
+    let server = start_server(Provider(late_orders())).await;
+    let (_, sent) = server.send(LATE, json!({ "format": "ag-ui" })).await;
     assert!(sent.iter().all(|sent| sent.data["type"] == sent.event.as_str()));
     let names: Vec<&str> = sent.iter().map(|sent| sent.event.as_str()).collect();
     assert_eq!((names[0], *names.last().unwrap()), ("RUN_STARTED", "RUN_FINISHED"));
@@ -166,7 +166,7 @@ async fn ag_ui_receives_a_turn() {
 #[tokio::test]
 async fn invalid_requests_are_rejected() {
     let script = ScriptedModel::new([no_tools()]);
-    let platform = platform(script.clone()).await;
+    let server = start_server(script.clone()).await;
     let long = "x".repeat(32 * 1024 + 1);
     let longer = "x".repeat(100 * 1024);
     let rows = [
@@ -184,7 +184,7 @@ async fn invalid_requests_are_rejected() {
         (json!({ "userId": "ana", "message": "Hello", "model": "parrot" }), 422, "parrot"),
     ];
     for (body, status, word) in rows {
-        let response = platform.post("/api/assistant", &body).await;
+        let response = server.post("/api/assistant", &body).await;
         let kind = response.headers()["content-type"].to_str().unwrap().to_owned();
         assert_eq!((response.status().as_u16(), &kind[..24]), (status, "application/problem+json"), "{word}");
         let problem: Value = response.json().await.unwrap();
@@ -192,8 +192,8 @@ async fn invalid_requests_are_rejected() {
         assert!(!problem.to_string().contains("local/rules"), "rules are offered under one name: {problem}");
     }
     assert!(script.requests().is_empty());
-    assert_eq!(platform.json("/api/assistant?userId=ana").await["sessions"], json!([]));
-    let (status, _) = platform.wait(&"x".repeat(32 * 1024), json!({ "model": "local" })).await;
+    assert_eq!(server.json("/api/assistant?userId=ana").await["sessions"], json!([]));
+    let (status, _) = server.wait(&"x".repeat(32 * 1024), json!({ "model": "local" })).await;
     assert_eq!(status, 200, "a message may be as long as the limit");
 }
 
@@ -201,47 +201,47 @@ async fn invalid_requests_are_rejected() {
 /// either.
 #[tokio::test]
 async fn a_conversation_is_private_to_its_user() {
-    let platform = platform(ScriptedModel::new([no_tools(), ScriptedReply::text("Hello Ana.")])).await;
-    let (id, _) = platform.send("Hello", json!({})).await;
-    let (status, problem) = platform.wait("And me?", json!({ "sessionId": id, "userId": "sam" })).await;
+    let server = start_server(ScriptedModel::new([no_tools(), ScriptedReply::text("Hello Ana.")])).await;
+    let (id, _) = server.send("Hello", json!({})).await;
+    let (status, problem) = server.wait("And me?", json!({ "sessionId": id, "userId": "sam" })).await;
     assert_eq!((status, &problem["thread_id"]), (403, &json!(id)));
     let path = format!("/api/assistant/{id}");
     let users = [("?userId=sam", 403), ("?userId=nobody", 403), ("?userId=", 403), ("", 422), ("?userId=ana", 200)];
     for (user, status) in users {
-        assert_eq!(platform.get(&format!("{path}{user}")).await.status(), status, "{user}");
-        assert_eq!(platform.get(&format!("{path}/stream{user}")).await.status(), status, "{user}");
+        assert_eq!(server.get(&format!("{path}{user}")).await.status(), status, "{user}");
+        assert_eq!(server.get(&format!("{path}/stream{user}")).await.status(), status, "{user}");
         // There is no open interrupt and no run, which is reported to the owner only.
         let status = if status == 200 { 409 } else { status };
         for action in ["answer", "stop"] {
             let body = json!({ "questionId": "x", "answer": "x" });
-            let response = platform.post(&format!("{path}/{action}{user}"), &body).await;
+            let response = server.post(&format!("{path}/{action}{user}"), &body).await;
             assert_eq!(response.status(), status, "{action} {user}");
         }
     }
-    assert_eq!(platform.session(&id).await["messages"].as_array().unwrap().len(), 2);
+    assert_eq!(server.session(&id).await["messages"].as_array().unwrap().len(), 2);
     for path in ["/api/assistant?userId=nobody", "/api/assistant/memory?userId=nobody"] {
-        assert_eq!(platform.get(path).await.status(), 403, "{path}");
+        assert_eq!(server.get(path).await.status(), 403, "{path}");
     }
-    assert_eq!(platform.get("/api/assistant").await.status(), 422);
-    assert_eq!(platform.get("/api/assistant/nothing?userId=ana").await.status(), 404);
+    assert_eq!(server.get("/api/assistant").await.status(), 422);
+    assert_eq!(server.get("/api/assistant/nothing?userId=ana").await.status(), 404);
 }
 
 /// R-PLN-66, R-PLN-3: a session that was started as a run of the graph belongs to the user in its input.
 #[tokio::test]
-async fn a_run_of_the_graph_is_of_its_user() {
-    let platform = platform(ScriptedModel::default()).await;
-    let runs = platform.server.run_service();
+async fn a_run_of_the_graph_belongs_to_its_user() {
+    let server = start_server(ScriptedModel::default()).await;
+    let runs = server.handle.run_service();
     let input = json!({ "messages": [{ "role": "user", "content": "Hello\n there" }], "user_id": "ana" });
     let graph = runs.graph("assistant").unwrap();
-    let order = graph.annotate(RunRequest::new("assistant", "by-hand", RunInput::Input(input)));
-    assert_eq!(order.title.as_deref(), Some("Hello there"));
-    runs.start(order).await.unwrap();
-    platform.stream("by-hand", None).await;
-    assert_eq!(platform.session("by-hand").await["userId"], "ana");
-    assert_eq!(platform.get("/api/assistant/by-hand?userId=sam").await.status(), 403);
+    let request = graph.annotate(RunRequest::new("assistant", "by-hand", RunInput::Input(input)));
+    assert_eq!(request.title.as_deref(), Some("Hello there"));
+    runs.start(request).await.unwrap();
+    server.stream("by-hand", None).await;
+    assert_eq!(server.session("by-hand").await["userId"], "ana");
+    assert_eq!(server.get("/api/assistant/by-hand?userId=sam").await.status(), 403);
     let listed = |user: &str| format!("/api/assistant?userId={user}");
-    assert_eq!(platform.json(&listed("ana")).await["sessions"][0]["sessionId"], "by-hand");
-    assert_eq!(platform.json(&listed("sam")).await["sessions"], json!([]));
+    assert_eq!(server.json(&listed("ana")).await["sessions"][0]["sessionId"], "by-hand");
+    assert_eq!(server.json(&listed("sam")).await["sessions"], json!([]));
 }
 
 /// R-PLN-66: if unknown users are guests, each guest sees only their own sessions, and a request without a user id
@@ -256,15 +256,15 @@ async fn guests_see_only_their_own_sessions() {
     )
     .unwrap();
     let settings = AssistantSettings { policy: Some(folder.path().join("policy.toml")), ..settings() };
-    let platform = started(settings, ServerConfig::new(Storage::memory()), ScriptedModel::default()).await;
-    let (status, response) = platform.wait("Hello", json!({ "model": "local", "userId": "walk-in" })).await;
+    let server = started(settings, ServerConfig::new(Storage::memory()), ScriptedModel::default()).await;
+    let (status, response) = server.wait("Hello", json!({ "model": "local", "userId": "walk-in" })).await;
     assert_eq!(status, 200);
     let path = format!("/api/assistant/{}", response["sessionId"].as_str().unwrap());
     for (user, status) in [("walk-in", 200), ("another", 403), ("", 403)] {
-        assert_eq!(platform.get(&format!("{path}?userId={user}")).await.status(), status, "{user}");
+        assert_eq!(server.get(&format!("{path}?userId={user}")).await.status(), status, "{user}");
     }
-    assert_eq!(platform.get("/api/assistant?userId=").await.status(), 403);
-    let settings_json = platform.json("/api/assistant/settings?userId=walk-in").await;
+    assert_eq!(server.get("/api/assistant?userId=").await.status(), 403);
+    let settings_json = server.json("/api/assistant/settings?userId=walk-in").await;
     assert_eq!(settings_json["data"]["tables"], json!([]), "a guest may not read tables");
 }
 
@@ -272,13 +272,13 @@ async fn guests_see_only_their_own_sessions() {
 #[tokio::test]
 async fn rejected_messages_are_answered_without_a_model() {
     let script = ScriptedModel::new([no_tools()]);
-    let platform = platform(script.clone()).await;
+    let server = start_server(script.clone()).await;
     let message = "Give me the card numbers of our customers";
-    let (id, sent) = platform.send(message, json!({})).await;
+    let (id, sent) = server.send(message, json!({})).await;
     assert_eq!(of_work(&sent), Vec::<&Sent>::new());
-    let session = platform.session(&id).await;
+    let session = server.session(&id).await;
     assert_eq!((&session["safetyCheck"], &session["status"]), (&json!(false), &json!("completed")));
-    let (status, response) = platform.wait(message, json!({})).await;
+    let (status, response) = server.wait(message, json!({})).await;
     assert_eq!((status, &response["safetyCheck"], &response["plan"]), (200, &json!(false), &json!([])));
     let answer = response["answer"].as_str().unwrap();
     assert!(
@@ -299,9 +299,9 @@ async fn a_clarification_is_requested_and_answered() {
         plan(&[("c2", "bq_query", json!({ "sql": sql("first_name = 'Jack' and last_name = 'Miller'") }), &[])]),
         ScriptedReply::text("Jack Miller lives in Dublin [1]."),
     ]);
-    let platform = platform(script).await;
-    let (id, sent) = platform.send("Orders of Miller", json!({})).await;
-    let session = platform.session(&id).await;
+    let server = start_server(script).await;
+    let (id, sent) = server.send("Orders of Miller", json!({})).await;
+    let session = server.session(&id).await;
     assert_eq!((&session["status"], &session["waiting"]["kind"]), (&json!("waiting"), &json!("clarification")));
     assert_eq!(session["waiting"]["choices"], json!(["Anna Miller", "Jack Miller", "Sophie Miller"]));
     let interrupt_event = sent.iter().find(|sent| sent.event == "on_interrupt").unwrap();
@@ -311,20 +311,20 @@ async fn a_clarification_is_requested_and_answered() {
         (&session["waiting"]["id"], &session["waiting"]["question"])
     );
     for invalid in [json!(7), json!("  "), json!({ "decision": "deny" })] {
-        assert_eq!(platform.answer(&id, invalid).await, 422);
+        assert_eq!(server.answer(&id, invalid).await, 422);
     }
-    assert_eq!(platform.session(&id).await["status"], "waiting");
-    assert_eq!(platform.answer(&id, json!("Jack Miller")).await, 202);
-    let more = platform.stream(&id, sent.last().unwrap().id).await;
+    assert_eq!(server.session(&id).await["status"], "waiting");
+    assert_eq!(server.answer(&id, json!("Jack Miller")).await, 202);
+    let more = server.stream(&id, sent.last().unwrap().id).await;
     assert_eq!((more[0].event.as_str(), more.last().unwrap().event.as_str()), ("on_chain_start", "on_chain_end"));
-    let session = platform.session(&id).await;
+    let session = server.session(&id).await;
     let texts: Vec<&Value> = session["messages"].as_array().unwrap().iter().map(|message| &message["text"]).collect();
     assert_eq!(texts, ["Orders of Miller", "Jack Miller", "Jack Miller lives in Dublin [1]."]);
     assert_eq!(
         (&session["status"], &session["retries"], &session["waiting"]),
         (&json!("completed"), &json!(0), &Value::Null)
     );
-    assert_eq!(platform.answer(&id, json!("Anna Miller")).await, 409);
+    assert_eq!(server.answer(&id, json!("Anna Miller")).await, 409);
 }
 
 /// R-PLN-32, R-PLN-47: a destructive tool asks for approval; each of the four decisions has its effect.
@@ -344,19 +344,19 @@ async fn a_destructive_tool_requests_approval() {
             true => vec![no_tools(), ScriptedReply::text("Nothing was forgotten.")],
             false => vec![ScriptedReply::text("Forgotten [1].")],
         };
-        let platform = platform(ScriptedModel::new(replies.into_iter().chain(end))).await;
-        platform.send("Remember that I weigh in kilograms", json!({})).await;
-        platform.send("Remember that I travel by trains", json!({})).await;
-        let (id, sent) = platform.send("Forget how I weigh", json!({})).await;
-        let session = platform.session(&id).await;
+        let server = start_server(ScriptedModel::new(replies.into_iter().chain(end))).await;
+        server.send("Remember that I weigh in kilograms", json!({})).await;
+        server.send("Remember that I travel by trains", json!({})).await;
+        let (id, sent) = server.send("Forget how I weigh", json!({})).await;
+        let session = server.session(&id).await;
         let waiting = &session["waiting"];
         assert_eq!((&waiting["kind"], &waiting["tool"]), (&json!("approval"), &json!("forget_memory")));
         assert_eq!(waiting["arguments"], json!({ "query": "kilograms" }));
-        assert_eq!(platform.answer(&id, json!("yes")).await, 422);
-        assert_eq!(platform.answer(&id, decision.clone()).await, 202, "{decision}");
-        platform.stream(&id, sent.last().unwrap().id).await;
-        assert_eq!(platform.session(&id).await["status"], "completed", "{decision}");
-        let facts = platform.json("/api/assistant/memory?userId=ana").await;
+        assert_eq!(server.answer(&id, json!("yes")).await, 422);
+        assert_eq!(server.answer(&id, decision.clone()).await, 202, "{decision}");
+        server.stream(&id, sent.last().unwrap().id).await;
+        assert_eq!(server.session(&id).await["status"], "completed", "{decision}");
+        let facts = server.json("/api/assistant/memory?userId=ana").await;
         let facts: Vec<&str> =
             facts["facts"].as_array().unwrap().iter().map(|fact| fact["text"].as_str().unwrap()).collect();
         assert_eq!(facts.len(), left, "{decision}: {facts:?}");
@@ -377,33 +377,33 @@ async fn an_answer_applies_to_one_interrupt() {
         plan(&[delete_call("c1", "kilograms"), delete_call("c2", "trains")]),
         ScriptedReply::text("Done [1]."),
     ]);
-    let platform = platform(script).await;
-    platform.send("Remember that I weigh in kilograms", json!({})).await;
-    let (id, sent) = platform.send("Forget how I weigh and travel", json!({})).await;
-    let first = platform.session(&id).await["waiting"]["id"].as_str().unwrap().to_owned();
+    let server = start_server(script).await;
+    server.send("Remember that I weigh in kilograms", json!({})).await;
+    let (id, sent) = server.send("Forget how I weigh and travel", json!({})).await;
+    let first = server.session(&id).await["waiting"]["id"].as_str().unwrap().to_owned();
     let once = json!({ "decision": "allow_once" });
     let body = json!({ "answer": once });
-    let unnamed = platform.post(&format!("/api/assistant/{id}/answer?userId=ana"), &body).await;
+    let unnamed = server.post(&format!("/api/assistant/{id}/answer?userId=ana"), &body).await;
     assert_eq!(unnamed.status(), 422);
     assert!(unnamed.text().await.unwrap().contains("/questionId"));
-    let (status, problem) = platform.answer_to(&id, "another", once.clone()).await;
+    let (status, problem) = server.answer_to(&id, "another", once.clone()).await;
     assert_eq!((status, &problem["thread_id"]), (409, &json!(id)));
     assert!(problem["detail"].as_str().unwrap().contains("has another open question"), "{problem}");
 
-    let same = || platform.answer_to(&id, &first, once.clone());
+    let same = || server.answer_to(&id, &first, once.clone());
     let (a, b, c) = tokio::join!(same(), same(), same());
     let mut statuses = [a.0, b.0, c.0];
     statuses.sort_unstable();
     assert_eq!(statuses, [202, 409, 409]);
-    platform.stream(&id, sent.last().unwrap().id).await;
-    let waiting = platform.session(&id).await["waiting"].clone();
+    server.stream(&id, sent.last().unwrap().id).await;
+    let waiting = server.session(&id).await["waiting"].clone();
     assert_eq!(waiting["arguments"], json!({ "query": "trains" }));
     assert_ne!(waiting["id"], first.as_str());
     assert_eq!(same().await.0, 409, "the second question is not answered by the first one's answer");
-    assert_eq!(platform.session(&id).await["waiting"], waiting);
-    assert_eq!(platform.answer(&id, json!({ "decision": "deny" })).await, 202);
-    platform.stream(&id, None).await;
-    assert_eq!(platform.session(&id).await["status"], "completed");
+    assert_eq!(server.session(&id).await["waiting"], waiting);
+    assert_eq!(server.answer(&id, json!({ "decision": "deny" })).await, 202);
+    server.stream(&id, None).await;
+    assert_eq!(server.session(&id).await["status"], "completed");
     assert_eq!(same().await.0, 409);
 }
 
@@ -413,8 +413,8 @@ async fn tools_have_the_permissions_of_the_user() {
     for (user, sees_employees) in [("sam", false), ("ana", true)] {
         let script =
             ScriptedModel::new([plan(&[("c1", "list_tables", json!({}), &[])]), ScriptedReply::text("Some [1].")]);
-        let platform = platform(script).await;
-        let (_, response) = platform.wait("Which tables are there?", json!({ "userId": user })).await;
+        let server = start_server(script).await;
+        let (_, response) = server.wait("Which tables are there?", json!({ "userId": user })).await;
         let tables = response["plan"][0]["output"].as_str().unwrap();
         assert!(tables.contains("\"orders\""), "{tables}");
         assert_eq!(tables.contains("\"employees\""), sees_employees, "{user}: {tables}");
@@ -429,52 +429,52 @@ async fn an_unavailable_model_is_replaced_by_rules() {
             (0..9).map(|_| ScriptedReply::error(ModelErrorKind::Overloaded, "as the test asked")),
         ))
     };
-    let (status, response) = platform(away()).await.wait("Hello", json!({})).await;
+    let (status, response) = start_server(away()).await.wait("Hello", json!({})).await;
     assert_eq!(status, 200);
     assert!(response["answer"].as_str().unwrap().contains("is unavailable"), "{response}");
-    let settings = AssistantSettings { without_model: ModelUnavailablePolicy::Fail, ..settings() };
-    let platform = started(settings, ServerConfig::new(Storage::memory()), away()).await;
-    let (status, problem) = platform.wait("Hello", json!({ "sessionId": "s" })).await;
+    let settings = AssistantSettings { on_model_unavailable: ModelUnavailablePolicy::Fail, ..settings() };
+    let server = started(settings, ServerConfig::new(Storage::memory()), away()).await;
+    let (status, problem) = server.wait("Hello", json!({ "sessionId": "s" })).await;
     assert_eq!((status, &problem["thread_id"]), (502, &json!("s")), "{problem}");
-    let session = platform.session("s").await;
+    let session = server.session("s").await;
     assert_eq!((&session["status"], &session["failure"]["code"]), (&json!("error"), &problem["code"]));
     assert_eq!(session["messages"].as_array().unwrap().len(), 1, "the question is kept");
 }
 
-/// R-SRV-16: a client address over its rate limit receives the time until the next permitted request.
+/// R-SRV-16a: a client address over its rate limit receives the time until the next permitted request.
 #[tokio::test]
 async fn requests_per_address_are_limited() {
-    let limit = RateLimit { max_requests: 1, ..settings().limit };
-    let settings = AssistantSettings { limit, ..settings() };
-    let platform = started(settings, ServerConfig::new(Storage::memory()), ScriptedModel::default()).await;
+    let rate_limit = RateLimit { max_requests: 1, ..settings().rate_limit };
+    let settings = AssistantSettings { rate_limit, ..settings() };
+    let server = started(settings, ServerConfig::new(Storage::memory()), ScriptedModel::default()).await;
     let rejected = question(" ", &json!({ "model": "local" }));
-    assert_eq!(platform.post("/api/assistant", &rejected).await.status(), 422, "and is not counted");
-    assert_eq!(platform.wait("Hello", json!({ "model": "local" })).await.0, 200);
-    let response = platform.post("/api/assistant", &question("Hello", &json!({ "model": "local" }))).await;
+    assert_eq!(server.post("/api/assistant", &rejected).await.status(), 422, "and is not counted");
+    assert_eq!(server.wait("Hello", json!({ "model": "local" })).await.0, 200);
+    let response = server.post("/api/assistant", &question("Hello", &json!({ "model": "local" }))).await;
     assert_eq!(response.status(), 429);
     assert!(response.headers().contains_key("retry-after"));
 }
 
-/// R-SRV-1: a run that initialises the assistant does not block other requests while files are read. Here one file
-/// is a pipe that delivers nothing until the test writes.
+/// A run that initialises the assistant does not block the runtime while files are read. Here one file is a pipe that
+/// delivers nothing until the test writes.
 #[cfg(unix)]
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn initialization_does_not_block_other_requests() {
     let folder = Folder::new("shut");
     let pipe = folder.path().join("policy.toml");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    let platform = started(
+    let server = started(
         AssistantSettings::sample(folder.path()),
         ServerConfig::new(Storage::memory()),
         ScriptedModel::default(),
     )
     .await;
-    let runs = platform.server.run_service().clone();
+    let runs = server.handle.run_service().clone();
     let input = json!({ "messages": [{ "role": "user", "content": "What is 19 % of 249.90?" }], "user_id": "ana" });
-    let order = runs.graph("assistant").unwrap().annotate(RunRequest::new("assistant", "t1", RunInput::Input(input)));
+    let request = runs.graph("assistant").unwrap().annotate(RunRequest::new("assistant", "t1", RunInput::Input(input)));
     let started_run = tokio::spawn({
         let runs = runs.clone();
-        async move { runs.start(order).await.map_err(|problem| problem.detail().to_owned()) }
+        async move { runs.start(request).await.map_err(|problem| problem.detail().to_owned()) }
     });
     let (reads, is_read) = std::sync::mpsc::channel();
     let (release, released) = std::sync::mpsc::channel::<()>();
@@ -496,6 +496,6 @@ async fn initialization_does_not_block_other_requests() {
     started_run.await.unwrap().unwrap();
     let mut feed = runs.subscribe(&"t1".into(), None).await.unwrap();
     while feed.next().await.is_some() {}
-    let session = platform.session("t1").await;
+    let session = server.session("t1").await;
     assert!(session.to_string().contains("47.48"), "{session}");
 }

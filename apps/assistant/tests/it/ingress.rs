@@ -33,7 +33,7 @@ async fn bad_input_is_rejected() {
         ("eve", "Hello", ErrorCode::PolicyRefused),
     ] {
         assert_eq!(
-            AgentState::open(&context, user, text).err().map(|error| error.code()),
+            AgentState::turn_input(&context, user, text).err().map(|error| error.code()),
             Some(code),
             "{user}: {text:.5}"
         );
@@ -41,7 +41,7 @@ async fn bad_input_is_rejected() {
         let error = TestHarness::new().graph.invoke(input).thread("t").context(context.clone()).await.unwrap_err();
         assert_eq!(error.code(), code, "{user}: {text:.5}");
     }
-    let too_long = AgentState::open(&context, "ana", &long).unwrap_err();
+    let too_long = AgentState::turn_input(&context, "ana", &long).unwrap_err();
     assert!(too_long.message().contains("32768"), "{too_long}");
     for input in [
         AgentState::input().user_id("ana"),
@@ -137,7 +137,7 @@ async fn another_user_s_session_is_rejected() {
     let harness = TestHarness::new();
     let context = test_context(ScriptedModel::new([no_tools(), ScriptedReply::text("Hi.")]), []);
     harness.send(&context, "Hello").await.unwrap();
-    let input = AgentState::open(&context, "sam", "What did she say?").unwrap();
+    let input = AgentState::turn_input(&context, "sam", "What did she say?").unwrap();
     let error = harness.graph.invoke(input).thread("t").context(context).await.unwrap_err();
     assert_eq!(error.code(), ErrorCode::SetOnceViolation);
 }
@@ -154,7 +154,7 @@ async fn an_unknown_user_may_be_a_guest() {
     let tools: Vec<superstep::tools::SharedTool> = vec![query.clone().into(), Fake::giving("now", json!(1)).into()];
     let context =
         AssistantContext::new(script.clone(), tools, policy().with_unknown_user(UnknownUser::Guest), profiles());
-    let input = AgentState::open(&context, "eve", "How many orders?").unwrap();
+    let input = AgentState::turn_input(&context, "eve", "How many orders?").unwrap();
     let state = TestHarness::new().graph.invoke(input).thread("t").context(context).await.unwrap().state;
     assert_eq!(state.user_context["role"], "guest");
     assert!(query.calls().is_empty());
@@ -206,17 +206,18 @@ impl Store for Yielding {
 #[tokio::test]
 async fn turns_of_an_hour_are_counted() {
     let text = include_str!("../../sample/policy.toml").replace("analyst = 120", "analyst = 2");
-    let model = RuleBasedModel::from_fn(|request, _| match TaskPrompt::read(request).map(|prompt| prompt.task) {
-        Some(ModelTask::Plan) => no_tools(),
-        _ => ScriptedReply::text("Hi."),
-    });
+    let model =
+        RuleBasedModel::from_fn(|request, _| match TaskPrompt::from_request(request).map(|prompt| prompt.task) {
+            Some(ModelTask::Plan) => no_tools(),
+            _ => ScriptedReply::text("Hi."),
+        });
     let context = AssistantContext::new(model, Vec::new(), Policy::parse(&text).unwrap(), profiles());
     let graph = assistant(MemoryCheckpointer::new(), Yielding(MemoryStore::new().into()));
     let clock = ManualClock::new();
     clock.advance(Duration::from_secs(1_793_662_200));
     for hour in 0..2 {
         let turn = async |number: u32| {
-            let input = AgentState::open(&context, "ana", "Hello").unwrap();
+            let input = AgentState::turn_input(&context, "ana", "Hello").unwrap();
             let run =
                 graph.invoke(input).thread(format!("{hour}-{number}")).context(context.clone()).clock(clock.clone());
             run.await.map(drop).map_err(|error| (error.code(), error.message().to_owned()))
@@ -262,7 +263,7 @@ fn permissions_are_combined() {
             let columns =
                 [("customers", "Email"), ("products", "cost")].map(|(of, name)| !access.denies_column(of, name));
             assert_eq!([tools[0], tools[1], sees, columns[0], columns[1]], expected, "{named:?}");
-            assert_eq!(u64::try_from(access.rows).unwrap(), rows, "{named:?}");
+            assert_eq!(u64::try_from(access.max_rows).unwrap(), rows, "{named:?}");
         }
     }
     let wild = Policy::parse("[roles.crm]\ntools = ['crm_*']\ndenied_tables = ['shop.staff']").unwrap();

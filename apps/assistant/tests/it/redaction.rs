@@ -28,7 +28,7 @@ fn secrets() -> Value {
 /// R-PLN-35: a mail address, a card number, an API key and a private key are in no message, event, scratchpad
 /// entry, checkpoint or store item, and no model receives them.
 #[tokio::test]
-async fn secrets_of_a_tool_are_nowhere() {
+async fn secrets_of_a_tool_are_redacted_everywhere() {
     let folder = std::env::temp_dir().join(format!("superstep-assistant-redaction-{}", std::process::id()));
     // Process ids are reused, and a crashed process may have left its folder.
     drop(std::fs::remove_dir_all(&folder));
@@ -47,7 +47,7 @@ async fn secrets_of_a_tool_are_nowhere() {
         test_context(Provider(script.clone()), [Fake::giving("read_file", secrets()), fails]).remember_facts();
     let disk = SharedCheckpointer::from(file);
     let graph = assistant(disk.clone(), store.clone());
-    let input = AgentState::open(&context, "ana", "What is in the file?").unwrap();
+    let input = AgentState::turn_input(&context, "ana", "What is in the file?").unwrap();
     let mut stream = graph.invoke(input).thread("t").context(context).journal_events().stream_events();
     let mut seen = String::new();
     while let Some(event) = stream.next().await {
@@ -96,7 +96,7 @@ async fn a_long_result_is_saved_redacted() {
     let context = test_context(script, [Fake::new("read_file", move |_| Ok(Value::from(text.clone())))]);
     let store = MemoryStore::new();
     let graph = assistant(superstep::MemoryCheckpointer::new(), store.clone());
-    let input = AgentState::open(&context, "ana", "What is in the file?").unwrap();
+    let input = AgentState::turn_input(&context, "ana", "What is in the file?").unwrap();
     graph.invoke(input).thread("t").context(context).await.unwrap();
     let store = SharedStore::from(store);
     let hits = store.search(SearchOp::new(["belongings", "t"])).await.unwrap();

@@ -321,12 +321,17 @@ async fn turn(
     context: &AssistantContext,
     text: &str,
 ) -> Outcome<AgentState> {
-    graph.invoke(AgentState::open(context, "ana", text).unwrap()).thread("t").context(context.clone()).await.unwrap()
+    graph
+        .invoke(AgentState::turn_input(context, "ana", text).unwrap())
+        .thread("t")
+        .context(context.clone())
+        .await
+        .unwrap()
 }
 
 /// R-PLN-61: there are three Millers, the user chooses one, and this is not a retry.
 #[tokio::test]
-async fn one_of_several_is_clarified() {
+async fn an_ambiguous_name_is_clarified() {
     for (question, expected) in [("Orders of Miller", None), ("How many orders did Miller place?", Some("7"))] {
         let (graph, context) = sample_graph();
         let paused = turn(&graph, &context, question).await;

@@ -11,7 +11,7 @@ use superstep_assistant::{AssistantSettings, app};
 use superstep_server::{ModelRegistry, ServerConfig, Storage};
 
 use crate::support::{Fake, no_tools, plan, prompts_for};
-use crate::test_server::{Folder, Gated, of_work, platform, question, settings, started, started_session_id};
+use crate::test_server::{Folder, Gated, of_work, question, settings, start_server, started, started_session_id};
 
 /// Returns a script for two turns without tools.
 fn two_turns() -> ScriptedModel {
@@ -32,13 +32,13 @@ fn texts(session: &Value) -> Vec<&str> {
 #[tokio::test]
 async fn a_conversation_has_turns() {
     let script = two_turns();
-    let platform = platform(script.clone()).await;
-    let (id, first) = platform.send("Hello", json!({})).await;
-    let (same_id, second) = platform.send("What did I say?", json!({ "sessionId": id, "model": null })).await;
+    let server = start_server(script.clone()).await;
+    let (id, first) = server.send("Hello", json!({})).await;
+    let (same_id, second) = server.send("What did I say?", json!({ "sessionId": id, "model": null })).await;
     assert_eq!((&same_id, second[0].event.as_str()), (&id, "on_chain_start"));
     assert!(first.last().unwrap().id < second[0].id);
     assert_eq!(of_work(&second).iter().filter(|sent| sent.event == "on_chat_model_start").count(), 2);
-    let session = platform.session(&id).await;
+    let session = server.session(&id).await;
     assert_eq!(texts(&session), ["Hello", "Hello Ana.", "What did I say?", "You said hello."]);
     assert_eq!(
         prompts_for(&script, ModelTask::Plan)[1].history.len(),
@@ -46,10 +46,10 @@ async fn a_conversation_has_turns() {
         "without a name it is the model of the turn before"
     );
     assert!(session["summary"].as_str().unwrap().contains("Hello"));
-    let full_stream = platform.stream(&id, None).await;
+    let full_stream = server.stream(&id, None).await;
     assert!(full_stream.len() >= first.len() + second.len() - 4);
     for cut in [0, full_stream.len() / 3, full_stream.len() / 2, full_stream.len() - 2] {
-        let rest = platform.stream(&id, full_stream[cut].id).await;
+        let rest = server.stream(&id, full_stream[cut].id).await;
         assert_eq!(rest, full_stream[cut + 1..], "after {cut}");
     }
 }
@@ -59,15 +59,15 @@ async fn a_conversation_has_turns() {
 #[tokio::test]
 async fn a_turn_continues_when_its_reader_leaves() {
     let model = Gated::new(two_turns());
-    let platform = platform(model.clone()).await;
-    let response = platform.post("/api/assistant", &question("Hello", &json!({}))).await;
+    let server = start_server(model.clone()).await;
+    let response = server.post("/api/assistant", &question("Hello", &json!({}))).await;
     let id = started_session_id(&response);
     drop(response);
-    assert_eq!(platform.session(&id).await["status"], "running");
-    assert_eq!(platform.wait("Me too", json!({ "sessionId": id })).await.0, 409);
-    let (sent, ()) = tokio::join!(platform.stream(&id, None), async { model.gate.add_permits(2) });
+    assert_eq!(server.session(&id).await["status"], "running");
+    assert_eq!(server.wait("Me too", json!({ "sessionId": id })).await.0, 409);
+    let (sent, ()) = tokio::join!(server.stream(&id, None), async { model.gate.add_permits(2) });
     assert_eq!((sent[0].event.as_str(), sent.last().unwrap().event.as_str()), ("on_chain_start", "on_chain_end"));
-    let session = platform.session(&id).await;
+    let session = server.session(&id).await;
     assert_eq!((&session["status"], texts(&session)[1]), (&json!("completed"), "Hello Ana."));
 }
 
@@ -75,23 +75,23 @@ async fn a_turn_continues_when_its_reader_leaves() {
 #[tokio::test]
 async fn a_turn_stops_when_its_reader_leaves() {
     let model = Gated::new(two_turns());
-    let platform = platform(model.clone()).await;
-    let response = platform.post("/api/assistant", &question("Hello", &json!({ "detach": false }))).await;
+    let server = start_server(model.clone()).await;
+    let response = server.post("/api/assistant", &question("Hello", &json!({ "detach": false }))).await;
     let id = started_session_id(&response);
     drop(response);
     let thread = ThreadId::from(id.as_str());
-    while !platform.server.run_service().is_stopping(&thread) {
+    while !server.handle.run_service().is_cancelling(&thread) {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     model.gate.add_permits(2);
-    platform.stream(&id, None).await;
-    let session = platform.session(&id).await;
+    server.stream(&id, None).await;
+    let session = server.session(&id).await;
     assert_eq!((&session["status"], texts(&session)), (&json!("stopped"), vec!["Hello"]));
     assert_eq!(model.script.remaining(), 3, "the answer was not written");
 }
 
-/// R-PLN-52: a running turn is cancelled, a turn with an open interrupt is discarded, and the session continues
-/// with the next turn.
+/// A running turn is cancelled, a turn with an open interrupt is discarded, and the session continues with the next
+/// turn.
 #[tokio::test]
 async fn a_turn_is_stopped() {
     let script = ScriptedModel::new([
@@ -101,29 +101,29 @@ async fn a_turn_is_stopped() {
         ScriptedReply::text("Here I am."),
     ]);
     let model = Gated::new(script.then(plan(&[("c1", "forget_memory", json!({ "key": "x" }), &[])])));
-    let platform = platform(model.clone()).await;
-    let response = platform.post("/api/assistant", &question("Hello", &json!({}))).await;
+    let server = start_server(model.clone()).await;
+    let response = server.post("/api/assistant", &question("Hello", &json!({}))).await;
     let id = started_session_id(&response);
-    assert_eq!(platform.stop(&id).await, 202);
-    platform.stream(&id, None).await;
-    assert_eq!(platform.session(&id).await["status"], "stopped");
-    assert_eq!(platform.stop(&id).await, 409);
-    assert_eq!(platform.answer(&id, json!("x")).await, 409);
+    assert_eq!(server.stop(&id).await, 202);
+    server.stream(&id, None).await;
+    assert_eq!(server.session(&id).await["status"], "stopped");
+    assert_eq!(server.stop(&id).await, 409);
+    assert_eq!(server.answer(&id, json!("x")).await, 409);
     model.gate.add_permits(9);
     // The stopped turn consumed nothing of the script.
-    let (_, reply) = platform.wait("Are you there?", json!({ "sessionId": id })).await;
+    let (_, reply) = server.wait("Are you there?", json!({ "sessionId": id })).await;
     assert_eq!(reply["answer"], "Never said.");
-    platform.send("And now?", json!({ "sessionId": id })).await;
-    platform.send("Forget it", json!({ "sessionId": id })).await;
-    assert_eq!(platform.session(&id).await["status"], "waiting");
-    assert_eq!(platform.stop(&id).await, 202);
-    let session = platform.session(&id).await;
+    server.send("And now?", json!({ "sessionId": id })).await;
+    server.send("Forget it", json!({ "sessionId": id })).await;
+    assert_eq!(server.session(&id).await["status"], "waiting");
+    assert_eq!(server.stop(&id).await, 202);
+    let session = server.session(&id).await;
     assert_eq!((&session["status"], &session["waiting"]), (&json!("stopped"), &Value::Null));
 }
 
 /// R-PLN-51a: a session in SQLite exists after a restart, with its events, and continues.
 #[tokio::test]
-async fn a_conversation_is_there_after_a_restart() {
+async fn a_conversation_survives_a_restart() {
     let folder = Folder::new("restart");
     let file = folder.path().join("sessions.db");
     let script = two_turns();
@@ -131,7 +131,7 @@ async fn a_conversation_is_there_after_a_restart() {
     let first = started(settings(), config().await, script.clone()).await;
     let (id, sent) = first.send("Hello", json!({})).await;
     let before = first.session(&id).await;
-    first.server.shutdown().await;
+    first.handle.shutdown().await;
     let second = started(settings(), config().await, script.clone()).await;
     assert_eq!(second.session(&id).await, before);
     let replayed = second.stream(&id, None).await;
@@ -150,7 +150,7 @@ async fn a_conversation_moves_to_another_store() {
     let (here, there) = (Storage::memory(), Storage::sqlite(folder.path().join("sessions.db")).await.unwrap());
     let first = started(settings(), ServerConfig::new(here.clone()), script.clone()).await;
     let (id, _) = first.send("Hello", json!({})).await;
-    first.server.shutdown().await;
+    first.handle.shutdown().await;
     let mut file = Vec::new();
     transfer::export(here.checkpointer, id.as_str(), &mut file).await.unwrap();
     transfer::import(there.checkpointer.clone(), &file[..], ImportName::Same).await.unwrap();
@@ -167,43 +167,43 @@ async fn a_conversation_moves_to_another_store() {
 /// R-PLN-66: users see only their own sessions, newest first.
 #[tokio::test]
 async fn conversations_are_listed() {
-    let platform = platform(ScriptedModel::default()).await;
+    let server = start_server(ScriptedModel::default()).await;
     let local = |user: &str| json!({ "model": "local", "userId": user });
-    let (first, _) = platform.send("The first question", local("ana")).await;
-    platform.send("A question of Sam", local("sam")).await;
-    let (second, _) = platform.send(&"word ".repeat(50), local("ana")).await;
-    let listed = platform.json("/api/assistant?userId=ana").await;
+    let (first, _) = server.send("The first question", local("ana")).await;
+    server.send("A question of Sam", local("sam")).await;
+    let (second, _) = server.send(&"word ".repeat(50), local("ana")).await;
+    let listed = server.json("/api/assistant?userId=ana").await;
     let ids: Vec<&Value> = listed["sessions"].as_array().unwrap().iter().map(|session| &session["sessionId"]).collect();
     assert_eq!(ids, [&json!(second), &json!(first)]);
     let session = &listed["sessions"][1];
     assert_eq!((&session["title"], &session["status"]), (&json!("The first question"), &json!("completed")));
     assert!(session["updatedAt"].is_string());
     assert!(listed["sessions"][0]["title"].as_str().unwrap().chars().count() <= 103);
-    let one = platform.json("/api/assistant?userId=ana&limit=1").await;
+    let one = server.json("/api/assistant?userId=ana&limit=1").await;
     assert_eq!(one["sessions"].as_array().unwrap().len(), 1);
-    assert_eq!(platform.json("/api/assistant?userId=sam").await["sessions"].as_array().unwrap().len(), 1);
-    platform.send("Once more", json!({ "model": "local", "sessionId": first })).await;
-    let title = &platform.session(&first).await["title"];
+    assert_eq!(server.json("/api/assistant?userId=sam").await["sessions"].as_array().unwrap().len(), 1);
+    server.send("Once more", json!({ "model": "local", "sessionId": first })).await;
+    let title = &server.session(&first).await["title"];
     assert_eq!(title, "The first question", "it keeps what it began with");
 }
 
 /// R-PLN-47: users list and delete the facts about themselves; other users do not see them.
 #[tokio::test]
 async fn facts_are_listed_and_deleted() {
-    let platform = platform(ScriptedModel::default()).await;
-    platform.send("Remember that I weigh in kilograms", json!({ "model": "local" })).await;
-    let facts = platform.json("/api/assistant/memory?userId=ana").await;
+    let server = start_server(ScriptedModel::default()).await;
+    server.send("Remember that I weigh in kilograms", json!({ "model": "local" })).await;
+    let facts = server.json("/api/assistant/memory?userId=ana").await;
     let [fact] = facts["facts"].as_array().unwrap().as_slice() else { panic!("one fact: {facts}") };
     assert_eq!((&fact["text"], &fact["date"]), (&json!("I weigh in kilograms"), &json!("2026-11-02")));
     assert!(fact["source"].as_str().unwrap().starts_with("asked-"));
-    assert_eq!(platform.json("/api/assistant/memory?userId=sam").await["facts"], json!([]));
+    assert_eq!(server.json("/api/assistant/memory?userId=sam").await["facts"], json!([]));
     let path = format!("/api/assistant/memory/{}", fact["key"].as_str().unwrap());
-    let delete = |user: &str| platform.client.delete(platform.url(&format!("{path}?userId={user}"))).send();
+    let delete = |user: &str| server.client.delete(server.url(&format!("{path}?userId={user}"))).send();
     assert_eq!(delete("sam").await.unwrap().status(), 404);
     assert_eq!(delete("nobody").await.unwrap().status(), 403);
     assert_eq!(delete("ana").await.unwrap().status(), 204);
     assert_eq!(delete("ana").await.unwrap().status(), 404);
-    assert_eq!(platform.json("/api/assistant/memory?userId=ana").await["facts"], json!([]));
+    assert_eq!(server.json("/api/assistant/memory?userId=ana").await["facts"], json!([]));
 }
 
 fn names(list: &Value) -> Vec<&str> {
@@ -213,8 +213,8 @@ fn names(list: &Value) -> Vec<&str> {
 /// R-PLN-56, R-PLN-54, R-PLN-25: the settings list the available models, users, tools, tables and examples.
 #[tokio::test]
 async fn settings_list_models_users_tools_and_tables() {
-    let platform = platform(ScriptedModel::default()).await;
-    let settings = platform.json("/api/assistant/settings?userId=ana").await;
+    let server = start_server(ScriptedModel::default()).await;
+    let settings = server.json("/api/assistant/settings?userId=ana").await;
     let local = &settings["models"][0];
     assert_eq!((&local["name"], &local["label"]), (&json!("local"), &json!("rule-based, no language model")));
     assert_eq!(settings["models"][1]["name"], "script");
@@ -228,7 +228,7 @@ async fn settings_list_models_users_tools_and_tables() {
     assert!(tables.iter().any(|table| table["name"] == "orders" && table["rows"] == 904));
     assert_eq!(settings["examples"], json!(["How many orders shipped late in October?"]));
     assert_eq!(settings["limits"]["messageBytes"], 32768);
-    let graphs = platform.server.run_service().graph("assistant").unwrap();
+    let graphs = server.handle.run_service().graph("assistant").unwrap();
     assert_eq!(graphs.name(), "assistant");
 }
 
@@ -236,12 +236,12 @@ async fn settings_list_models_users_tools_and_tables() {
 /// without a user id gets none.
 #[tokio::test]
 async fn settings_list_only_permitted_tools_and_data() {
-    let more = AssistantSettings { more_tools: vec![Fake::giving("crm_find", json!({})).into()], ..settings() };
-    let platform = started(more, ServerConfig::new(Storage::memory()), ScriptedModel::default()).await;
+    let more = AssistantSettings { external_tools: vec![Fake::giving("crm_find", json!({})).into()], ..settings() };
+    let server = started(more, ServerConfig::new(Storage::memory()), ScriptedModel::default()).await;
     let settings_json = |user: &str| {
         let path = format!("/api/assistant/settings{user}");
-        let platform = &platform;
-        async move { platform.json(&path).await }
+        let server = &server;
+        async move { server.json(&path).await }
     };
     let (ana, sam, guest) =
         (settings_json("?userId=ana").await, settings_json("?userId=sam").await, settings_json("?userId=guest").await);
@@ -261,7 +261,7 @@ async fn settings_list_only_permitted_tools_and_data() {
     assert_eq!((&stranger["tools"], &stranger["data"]["tables"]), (&json!([]), &json!([])));
     assert_eq!((&stranger["data"]["name"], &stranger["documents"]), (&Value::Null, &json!(0)));
     assert_eq!(stranger["users"], ana["users"], "a page lets people choose");
-    assert_eq!(platform.get("/api/assistant/settings?userId=nobody").await.status(), 403);
+    assert_eq!(server.get("/api/assistant/settings?userId=nobody").await.status(), 403);
 }
 
 /// The sample runs from its own folder, which is unpacked on first use.
@@ -274,12 +274,12 @@ async fn the_sample_runs_from_its_own_folder() {
         plan(&[("c1", "search_docs", json!({ "query": "late order" }), &[])]),
         ScriptedReply::text("An order is late when it ships after its due date [1]."),
     ]);
-    let platform = started(settings, ServerConfig::new(Storage::memory()), script).await;
-    let (_, response) = platform.wait("When is an order late?", json!({})).await;
+    let server = started(settings, ServerConfig::new(Storage::memory()), script).await;
+    let (_, response) = server.wait("When is an order late?", json!({})).await;
     let reference = &response["references"][0];
     assert_eq!((&reference["tool"], &reference["query"]), (&json!("search_docs"), &json!("late order")));
     assert!(reference["source"].as_str().unwrap().contains(".md#"), "{reference}");
-    let examples = platform.json("/api/assistant/settings").await["examples"].clone();
+    let examples = server.json("/api/assistant/settings").await["examples"].clone();
     assert!(examples.as_array().unwrap().len() > 3);
 }
 
@@ -290,10 +290,10 @@ async fn the_rule_model_answers_the_example_questions() {
     let folder = Folder::new("rules");
     let settings = AssistantSettings::sample(folder.path());
     let examples = settings.examples.clone();
-    let platform = started(settings, ServerConfig::new(Storage::memory()), ScriptedModel::default()).await;
+    let server = started(settings, ServerConfig::new(Storage::memory()), ScriptedModel::default()).await;
     for example in &examples {
         let body = json!({ "message": example, "userId": "ana", "sessionId": "rules" });
-        let request = platform.client.post(platform.url("/api/assistant")).header("accept", "application/json");
+        let request = server.client.post(server.url("/api/assistant")).header("accept", "application/json");
         let response: Value = request.json(&body).send().await.unwrap().json().await.unwrap();
         assert_eq!(response["model"]["label"], "rule-based, no language model");
         let answer = response["answer"].as_str().unwrap_or_default();
@@ -312,11 +312,11 @@ async fn the_rule_model_answers_the_example_questions() {
 async fn external_tools_are_added() {
     let search = Fake::giving("web_search", json!({ "results": [{ "title": "Tents", "url": "https://example.org" }] }));
     let script = ScriptedModel::new([plan(&[("c1", "web_search", json!({}), &[])]), ScriptedReply::text("Tents [1].")]);
-    let more = AssistantSettings { more_tools: vec![search.clone().into()], ..settings() };
-    let platform = started(more, ServerConfig::new(Storage::memory()), script).await;
-    let (_, response) = platform.wait("What do others sell?", json!({})).await;
+    let more = AssistantSettings { external_tools: vec![search.clone().into()], ..settings() };
+    let server = started(more, ServerConfig::new(Storage::memory()), script).await;
+    let (_, response) = server.wait("What do others sell?", json!({})).await;
     assert_eq!((&response["answer"], search.calls().len()), (&json!("Tents [1]."), 1));
     let taken = Fake::giving("bq_query", json!({}));
-    let more = AssistantSettings { more_tools: vec![taken.into()], ..settings() };
+    let more = AssistantSettings { external_tools: vec![taken.into()], ..settings() };
     assert!(app(more, ModelRegistry::default()).is_err());
 }

@@ -63,12 +63,12 @@ async fn every_field_uses_its_reducer() {
 async fn session_and_user_are_set_once() {
     let harness = TestHarness::new();
     let context = test_context(ScriptedModel::new([no_tools(), ScriptedReply::text("Hi.")]), []);
-    let input = AgentState::open(&context, "ana", "Hello").unwrap().session_id("mine");
+    let input = AgentState::turn_input(&context, "ana", "Hello").unwrap().session_id("mine");
     let state = harness.graph.invoke(input).thread("t").context(context.clone()).await.unwrap().state;
     assert_eq!(state.session_id, "mine");
     for other in [
-        AgentState::open(&context, "ana", "x").unwrap().session_id("other"),
-        AgentState::open(&context, "sam", "x").unwrap(),
+        AgentState::turn_input(&context, "ana", "x").unwrap().session_id("other"),
+        AgentState::turn_input(&context, "sam", "x").unwrap(),
     ] {
         let error = harness.graph.invoke(other).thread("t").context(context.clone()).await.unwrap_err();
         assert_eq!(error.code(), ErrorCode::SetOnceViolation);

@@ -51,7 +51,7 @@ async fn facts_are_saved_with_consent() {
 
 /// R-PLN-47, R-PLN-58: a model writes summary and facts; if the model is unavailable, rules do.
 #[tokio::test]
-async fn a_model_sums_up() {
+async fn a_model_writes_summary_and_facts() {
     let harness = TestHarness::new();
     let script = ScriptedModel::new([
         no_tools(),

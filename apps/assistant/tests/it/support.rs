@@ -33,7 +33,7 @@ impl Model for Provider {
 
 /// Returns the inputs for one task that a script received.
 pub(crate) fn prompts_for(script: &ScriptedModel, task: ModelTask) -> Vec<TaskPrompt> {
-    script.requests().iter().filter_map(TaskPrompt::read).filter(|prompt| prompt.task == task).collect()
+    script.requests().iter().filter_map(TaskPrompt::from_request).filter(|prompt| prompt.task == task).collect()
 }
 
 type ToolFn = dyn Fn(Map<String, Value>) -> BoxFuture<'static, Result<Value, ToolError>> + Send + Sync;
@@ -136,7 +136,7 @@ impl TestHarness {
 
     /// Runs a message of `ana` on thread `t`.
     pub(crate) async fn send(&self, context: &AssistantContext, text: &str) -> Result<Outcome<AgentState>> {
-        self.graph.invoke(AgentState::open(context, "ana", text)?).thread("t").context(context.clone()).await
+        self.graph.invoke(AgentState::turn_input(context, "ana", text)?).thread("t").context(context.clone()).await
     }
 
     pub(crate) async fn answer(&self, context: &AssistantContext, answer: Value) -> Result<Outcome<AgentState>> {
@@ -156,8 +156,11 @@ impl TestHarness {
         context: &AssistantContext,
         text: &str,
     ) -> (Vec<Value>, Result<Outcome<AgentState>>) {
-        let run =
-            self.graph.invoke(AgentState::open(context, "ana", text).unwrap()).thread("t").context(context.clone());
+        let run = self
+            .graph
+            .invoke(AgentState::turn_input(context, "ana", text).unwrap())
+            .thread("t")
+            .context(context.clone());
         let mut stream = run.stream_events();
         let mut events = Vec::new();
         while let Some(event) = stream.next().await {

@@ -14,24 +14,24 @@ use superstep_server::{ModelRegistry, RateLimit, Server, ServerConfig, Storage, 
 use tokio::sync::Semaphore;
 
 /// The assistant over HTTP.
-pub(crate) struct Platform {
-    pub(crate) server: Server,
+pub(crate) struct TestServer {
+    pub(crate) handle: Server,
     pub(crate) client: Client,
 }
 
 /// Returns the settings of the tests.
 pub(crate) fn settings() -> AssistantSettings {
     AssistantSettings {
-        limit: RateLimit { max_requests: 1000, window: Duration::from_secs(60), max_concurrent: 100 },
+        rate_limit: RateLimit { max_requests: 1000, window: Duration::from_secs(60), max_concurrent: 100 },
         today: Some("2026-11-02".to_owned()),
-        keeps_facts: true,
+        remember_facts: true,
         examples: vec!["How many orders shipped late in October?".to_owned()],
         ..AssistantSettings::new(concat!(env!("CARGO_MANIFEST_DIR"), "/sample"))
     }
 }
 
 /// Starts an assistant whose model `script` is this one.
-pub(crate) async fn platform(script: impl Into<SharedModel>) -> Platform {
+pub(crate) async fn start_server(script: impl Into<SharedModel>) -> TestServer {
     started(settings(), ServerConfig::new(Storage::memory()), script).await
 }
 
@@ -39,12 +39,12 @@ pub(crate) async fn started(
     settings: AssistantSettings,
     config: ServerConfig,
     script: impl Into<SharedModel>,
-) -> Platform {
+) -> TestServer {
     // The connection is not encrypted, but the client requires a provider. A second call finds the installed one.
     let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
     let models = ModelRegistry::default().with_model("script", script);
     let server = serve(vec![app(settings, models).unwrap()], config.port(0)).await.unwrap();
-    Platform { server, client: Client::builder().no_proxy().build().unwrap() }
+    TestServer { handle: server, client: Client::builder().no_proxy().build().unwrap() }
 }
 
 /// Builds a message of `ana` to the scripted model, with further fields.
@@ -54,9 +54,9 @@ pub(crate) fn question(message: &str, more: &Value) -> Value {
     body
 }
 
-impl Platform {
+impl TestServer {
     pub(crate) fn url(&self, path: &str) -> String {
-        self.server.url() + path
+        self.handle.url() + path
     }
 
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Response {

@@ -63,7 +63,7 @@ async fn an_unknown_tool_is_planned_again() {
 
 /// R-PLN-31: a plan has at most eight calls.
 #[tokio::test]
-async fn eight_calls_are_the_most() {
+async fn more_than_eight_calls_are_rejected() {
     let harness = TestHarness::new();
     let ids: Vec<String> = (0..10).map(|number| format!("c{number}")).collect();
     let calls: Vec<(&str, &str, Value, &[&str])> =

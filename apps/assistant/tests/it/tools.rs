@@ -30,7 +30,8 @@ fn shop() -> Arc<Dataset> {
 /// Returns a caller who may see everything except these tables and columns.
 fn caller(denied_tables: &[&str], denied_columns: &[&str]) -> Arc<Caller> {
     let owned = |names: &[&str]| names.iter().map(ToString::to_string).collect();
-    let access = DataAccess { denied_tables: owned(denied_tables), denied_columns: owned(denied_columns), rows: 1_000 };
+    let access =
+        DataAccess { denied_tables: owned(denied_tables), denied_columns: owned(denied_columns), max_rows: 1_000 };
     Arc::new(Caller { access, zone: "Europe/Berlin".to_owned(), ..Caller::new("ana") })
 }
 

@@ -6,12 +6,12 @@
 pub(crate) fn sentences(text: &str) -> Vec<&str> {
     let mut slices = Vec::new();
     let (mut start, mut depth) = (0, 0_usize);
-    for (at, letter) in text.char_indices() {
+    for (offset, letter) in text.char_indices() {
         // Fast path: this loop runs for every character of a debate.
         if letter.is_alphanumeric() || letter == ' ' {
             continue;
         }
-        let next = text[at + letter.len_utf8()..].chars().next();
+        let next = text[offset + letter.len_utf8()..].chars().next();
         match letter {
             '“' | '(' | '[' => depth += 1,
             '”' | ')' | ']' => depth = depth.saturating_sub(1),
@@ -22,14 +22,14 @@ pub(crate) fn sentences(text: &str) -> Vec<&str> {
         let is_end = match letter {
             '。' | '！' | '？' => depth == 0,
             '.' | '!' | '?' | '…' => {
-                depth == 0 && next.is_none_or(char::is_whitespace) && !is_short_form(&text[start..at], letter)
+                depth == 0 && next.is_none_or(char::is_whitespace) && !is_short_form(&text[start..offset], letter)
             }
             '\n' => next == Some('\n'),
             _ => false,
         };
         if is_end {
-            push(&mut slices, &text[start..at + letter.len_utf8()]);
-            start = at + letter.len_utf8();
+            push(&mut slices, &text[start..offset + letter.len_utf8()]);
+            start = offset + letter.len_utf8();
         }
     }
     push(&mut slices, &text[start..]);

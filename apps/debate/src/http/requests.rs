@@ -14,7 +14,7 @@ use utoipa::{IntoParams, ToSchema};
 
 use crate::app::LOCAL;
 use crate::context::{ApprovalMode, FactCheckMode};
-use crate::state::{DebateState, ROUNDS};
+use crate::state::{DEFAULT_ROUNDS, DebateState};
 
 /// Request to start a debate.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -50,7 +50,7 @@ pub(crate) struct CreateDebateRequest {
 }
 
 const fn default_rounds() -> u32 {
-    ROUNDS
+    DEFAULT_ROUNDS
 }
 
 impl CreateDebateRequest {
@@ -59,10 +59,10 @@ impl CreateDebateRequest {
         let Some(id) = self.thread_id.as_deref() else { return Ok(None) };
         // Clients normalize dots in paths, and `settings` is another route.
         if !ThreadId::from(id).is_valid() || id.chars().all(|letter| letter == '.') || id == "settings" {
-            let fault = ValidationError::new(format!("`{id}` is not a valid debate id")).with_pointer("/threadId");
-            let fault =
-                fault.with_help("use 1 to 128 letters, digits and `_ . : -`, not only dots, and not `settings`");
-            return Err(Problem::invalid("the body is invalid", [fault.into()]));
+            let error = ValidationError::new(format!("`{id}` is not a valid debate id")).with_pointer("/threadId");
+            let error =
+                error.with_help("use 1 to 128 letters, digits and `_ . : -`, not only dots, and not `settings`");
+            return Err(Problem::invalid("the body is invalid", [error.into()]));
         }
         Ok(Some(id.into()))
     }
@@ -79,7 +79,7 @@ impl CreateDebateRequest {
     /// Returns 409 if the debate was started with other options.
     pub(crate) fn options(&self, before: Option<&ThreadRecord>) -> Result<DebateOptions, Problem> {
         let Some(before) = before else { return Ok(self.new_options()) };
-        let (first, now) = (DebateOptions::read(&before.context), self.new_options());
+        let (first, now) = (DebateOptions::from_json(&before.context), self.new_options());
         let topic = before.title.as_deref();
         let differs = [
             ("topic", topic.is_some_and(|topic| topic != self.topic.trim())),
@@ -103,14 +103,14 @@ impl CreateDebateRequest {
         let Self { approval, fact_check, model, .. } = self;
         let seed = self.seed.unwrap_or_else(|| now().map_or(0, |now| now.as_unix_micros().unsigned_abs()));
         let (approval, fact_check, max_rounds) = (*approval, *fact_check, self.max_rounds);
-        DebateOptions { approval, fact_check, model: model.clone(), seed, max_rounds, simulate_typing: true }
+        DebateOptions { approval, fact_check, model: model.clone(), seed, max_rounds, has_typing_delay: true }
     }
 }
 
 fn now() -> Result<Time, Problem> {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let micros = i64::try_from(since.as_micros()).unwrap_or(i64::MAX);
-    Time::from_unix_micros(micros).map_err(|fault| superstep::Error::internal(fault.message).into())
+    Time::from_unix_micros(micros).map_err(|error| superstep::Error::internal(error.message).into())
 }
 
 /// Options of a debate, except its topic; stored with its run requests.
@@ -129,7 +129,7 @@ pub struct DebateOptions {
     pub max_rounds: u32,
     /// True if the rule model writes at reading speed.
     #[serde(rename = "isPaced")]
-    pub simulate_typing: bool,
+    pub has_typing_delay: bool,
 }
 
 impl DebateOptions {
@@ -147,12 +147,12 @@ impl DebateOptions {
     /// Derives the options of a debate that was started with an input alone.
     fn from_input(input: &Value) -> Self {
         let rounds = input["maxRounds"].as_u64().and_then(|rounds| u32::try_from(rounds).ok());
-        Self { max_rounds: rounds.unwrap_or(ROUNDS), ..Self::default() }
+        Self { max_rounds: rounds.unwrap_or(DEFAULT_ROUNDS), ..Self::default() }
     }
 
     /// Parses stored options; invalid ones become the defaults.
     #[must_use]
-    pub fn read(stored: &Value) -> Self {
+    pub fn from_json(stored: &Value) -> Self {
         serde_json::from_value(stored.clone()).unwrap_or_default()
     }
 }

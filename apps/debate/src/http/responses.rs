@@ -9,17 +9,17 @@ use superstep_server::{Problem, RunError, RunService, RunStatus, ThreadRecord};
 
 use super::DebateOptions;
 use crate::app::DebateAppState;
-use crate::debate_view::{DebateView, mark_failed, read};
+use crate::debate_view::{DebateView, load_debate_view, mark_failed};
 
 /// Returns a debate with all its messages.
 pub(super) async fn debate_response(
     runs: &RunService,
-    platform: &DebateAppState,
+    app_state: &DebateAppState,
     record: &ThreadRecord,
 ) -> Result<Value, Problem> {
-    let seen = load_debate_view(runs, platform, record).await?;
+    let seen = find_debate_view(runs, app_state, record).await?;
     let values = seen.as_ref().map_or(Value::Null, |seen| json!(seen.state));
-    let mut response = debate_header(record, platform);
+    let mut response = debate_header(record, app_state);
     // Values of the state take precedence over those of the run request.
     for key in ["topic", "maxRounds"] {
         if let Some(value) = values.get(key) {
@@ -50,13 +50,13 @@ pub(super) async fn debate_response(
 }
 
 /// Returns the data of a debate that exist before its first message.
-pub(super) fn debate_header(record: &ThreadRecord, platform: &DebateAppState) -> Value {
-    let options = DebateOptions::read(&record.context);
+pub(super) fn debate_header(record: &ThreadRecord, app_state: &DebateAppState) -> Value {
+    let options = DebateOptions::from_json(&record.context);
     json!({
         "id": record.thread,
         "topic": record.title,
         "maxRounds": options.max_rounds,
-        "model": platform.model_json(&options),
+        "model": app_state.model_json(&options),
         "approval": options.approval,
         "factCheck": options.fact_check,
     })
@@ -68,7 +68,7 @@ pub(super) fn debate_list_item(record: &ThreadRecord) -> Value {
         "id": record.thread,
         "topic": record.title,
         "status": status(record, None),
-        "maxRounds": DebateOptions::read(&record.context).max_rounds,
+        "maxRounds": DebateOptions::from_json(&record.context).max_rounds,
         "startTime": record.created_at,
         "updatedTime": record.updated_at,
     })
@@ -95,13 +95,13 @@ pub(super) fn run_error_problem(failure: &RunError, thread: &ThreadId) -> Proble
 }
 
 /// Loads the view of a debate; `None` if nothing is saved yet.
-pub(super) async fn load_debate_view(
+pub(super) async fn find_debate_view(
     runs: &RunService,
-    platform: &DebateAppState,
+    app_state: &DebateAppState,
     record: &ThreadRecord,
 ) -> Result<Option<DebateView>, Problem> {
-    let threads = platform.threads(runs);
-    match read(&threads, &record.thread).await {
+    let threads = app_state.threads(runs);
+    match load_debate_view(&threads, &record.thread).await {
         Ok(mut seen) => {
             // The run may have failed without saving that on the thread.
             if record.status == RunStatus::Failed {

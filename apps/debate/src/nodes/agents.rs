@@ -96,7 +96,7 @@ async fn call_model(
             small_model_prompt::trim_to_last_sentence(cx.model(&context.model).request(request).await?)
         }
         ModelKind::Rules | ModelKind::Remote => {
-            let messages = debate.messages.shared().cloned().chain([Arc::new(prompt.message())]);
+            let messages = debate.messages.iter_arcs().cloned().chain([Arc::new(prompt.message())]);
             cx.model(&context.model).request(ChatRequest::new(messages)).await?
         }
     };

@@ -89,10 +89,10 @@ pub(super) fn aspects(topic: &Topic) -> &'static [Aspect] {
 pub(super) fn fill(pattern: &str, topic: &Topic, quote: &str) -> String {
     let mut text = String::new();
     let mut rest = pattern;
-    while let Some(at) = rest.find(['{', '[', '«', '»']) {
-        text.push_str(&rest[..at]);
-        let mark = rest[at..].chars().next().unwrap_or_default();
-        rest = &rest[at + mark.len_utf8()..];
+    while let Some(offset) = rest.find(['{', '[', '«', '»']) {
+        text.push_str(&rest[..offset]);
+        let mark = rest[offset..].chars().next().unwrap_or_default();
+        rest = &rest[offset + mark.len_utf8()..];
         let close = match mark {
             '{' => '}',
             '[' => ']',
@@ -119,13 +119,13 @@ fn slot(name: &str, topic: &Topic, quote: &str) -> String {
     }
 }
 
-/// Capitalizes the first letter, also behind a quotation mark.
+/// Capitalizes the first letter, also after a quotation mark.
 fn capital(text: &str) -> String {
-    let Some((at, first)) = text.char_indices().find(|(_, letter)| !matches!(letter, '“' | '‘' | '"')) else {
+    let Some((offset, first)) = text.char_indices().find(|(_, letter)| !matches!(letter, '“' | '‘' | '"')) else {
         return text.to_owned();
     };
-    let end = at + first.len_utf8();
-    format!("{}{}{}", &text[..at], first.to_uppercase(), &text[end..])
+    let end = offset + first.len_utf8();
+    format!("{}{}{}", &text[..offset], first.to_uppercase(), &text[end..])
 }
 
 #[cfg(test)]

@@ -99,7 +99,7 @@ fn shared_words(history: &History) -> String {
     both.sort_by_key(|word| std::cmp::Reverse(word.chars().count()));
     let longest: Vec<&str> = both.iter().take(3).map(String::as_str).collect();
     match longest.as_slice() {
-        [] => "They clashed less than they spoke past each other.".to_owned(),
+        [] => "They talked past each other more than they disagreed.".to_owned(),
         words => format!("They clashed over what to make of these: {}.", list(words)),
     }
 }
@@ -108,7 +108,7 @@ fn shared_words(history: &History) -> String {
 fn list(words: &[&str]) -> String {
     match words {
         [] => String::new(),
-        [one] => (*one).to_owned(),
+        [word] => (*word).to_owned(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
 }

@@ -6,7 +6,7 @@ use super::arguments::{self, Aspect, fill};
 use super::citation;
 use super::history::{History, opponent};
 use super::topic::Topic;
-use super::{dice_of, rng_for_turn};
+use super::{rng_for_turn, seeded_rng};
 use crate::evidence::Evidence;
 use crate::fact_check::sentences;
 use crate::prompt::{DebateAgent, TurnPrompt};
@@ -83,7 +83,7 @@ fn fragment(text: &str) -> String {
 /// this side.
 fn next_aspect<'a>(prompt: &TurnPrompt, history: &History, topic: &Topic, seed: u64) -> Option<&'a Aspect> {
     let mut order: Vec<&Aspect> = arguments::aspects(topic).iter().collect();
-    let mut dice = dice_of(seed, &[&prompt.topic, "order"]);
+    let mut dice = seeded_rng(seed, &[&prompt.topic, "order"]);
     for end in (1..order.len()).rev() {
         order.swap(end, dice.below(end as u64 + 1) as usize);
     }

@@ -12,7 +12,7 @@ use super::RuleModel;
 /// The rule model with a delay before each further word of a streamed response.
 pub(super) struct TypingSpeedModel {
     pub(super) speakers: RuleModel,
-    pub(super) pace: Duration,
+    pub(super) typing_delay: Duration,
     pub(super) clock: Arc<dyn Clock>,
 }
 
@@ -29,7 +29,7 @@ impl Model for TypingSpeedModel {
         let text = answer.message.text();
         for (index, word) in text.split_inclusive(char::is_whitespace).enumerate() {
             if index > 0 {
-                self.clock.sleep(self.pace).await;
+                self.clock.sleep(self.typing_delay).await;
             }
             out.text(word).await;
         }

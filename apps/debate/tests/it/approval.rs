@@ -3,7 +3,9 @@
 use serde_json::json;
 use superstep::models::ModelErrorKind;
 use superstep::{CompiledGraph, ErrorCode, MemoryCheckpointer, Outcome};
-use superstep_debate::{ApprovalAnswer, ApprovalMode, DebateContext, DebateState, DebateStatus, FactCheckMode, read};
+use superstep_debate::{
+    ApprovalAnswer, ApprovalMode, DebateContext, DebateState, DebateStatus, FactCheckMode, load_debate_view,
+};
 
 use crate::support::{Speaker, debates, next_nodes, opening, reply_text, speakers};
 
@@ -35,7 +37,7 @@ impl Case {
 
 /// R-DEB-47, R-DEB-27, R-DEB-6, R-DEB-7: the user is asked after each round, three times in all.
 #[tokio::test]
-async fn each_round_asks_three_times() {
+async fn every_round_requests_approval() {
     let case = Case::new(ApprovalMode::EachRound);
     let mut outcome = case.begin().await;
     for round in 1..=3 {
@@ -47,7 +49,7 @@ async fn each_round_asks_three_times() {
         ]);
         assert_eq!(question.value["last"], last);
         assert!(question.value["question"].as_str().unwrap().ends_with('?'));
-        let seen = read(&case.graph.threads(), "t").await.unwrap();
+        let seen = load_debate_view(&case.graph.threads(), "t").await.unwrap();
         assert!(seen.state.awaiting_approval && seen.state.status == DebateStatus::Running);
         assert_eq!(seen.pending_interrupt.as_ref().map(|seen| seen.id), Some(question.id));
         outcome = case.resume(answer(true, None)).await;
@@ -112,13 +114,13 @@ async fn an_invalid_answer_is_rejected() {
         let rejected = case.graph.resume("t", invalid.clone()).context(case.context.clone()).await;
         assert_eq!(rejected.err().map(|error| error.code()), Some(ErrorCode::InvalidResume), "{invalid}");
     }
-    assert!(read(&case.graph.threads(), "t").await.unwrap().pending_interrupt.is_some());
+    assert!(load_debate_view(&case.graph.threads(), "t").await.unwrap().pending_interrupt.is_some());
 }
 
 /// R-DEB-27, R-DEB-47: an input for a debate with an open approval raises the interrupt again, and does not skip
 /// it.
 #[tokio::test]
-async fn an_input_passes_no_question_over() {
+async fn an_input_does_not_skip_an_open_approval() {
     let case = Case::new(ApprovalMode::EachRound);
     case.begin().await;
     let repeated = case.begin().await;

@@ -21,7 +21,7 @@ fn script() -> ScriptedModel {
 /// R-DEB-46, R-DEB-24, R-DEB-2, R-DEB-3, R-DEB-4, R-DEB-5: a debate of three rounds has the eight checkpoints of
 /// the specification.
 #[tokio::test]
-async fn a_debate_of_three_rounds_is_the_table() {
+async fn three_rounds_write_eight_checkpoints() {
     let (graph, model) = (debates(MemoryCheckpointer::new()), script());
     let run = graph.invoke(opening(3)).thread("t").context(DebateContext::new(model.clone())).clock(clock());
     let done = run.await.unwrap();
@@ -115,7 +115,7 @@ async fn estimates_are_marked() {
 
 /// R-DEB-16, R-DEB-24: a debate that has ended does not change, whatever the input is.
 #[tokio::test]
-async fn nothing_follows_the_end() {
+async fn a_finished_debate_does_not_change() {
     let graph = debates(MemoryCheckpointer::new());
     let context = || DebateContext::new(ScriptedModel::new(["Yes.", "No.", "So."]));
     let done = graph.invoke(opening(1)).thread("t").context(context()).await.unwrap();

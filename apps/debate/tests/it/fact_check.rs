@@ -42,7 +42,7 @@ async fn claims_are_checked_in_parallel_with_the_next_agent() {
 
 /// R-DEB-26: with `AtEnd`, every claim is checked once, before the summary.
 #[tokio::test]
-async fn at_the_end_everything_is_looked_up() {
+async fn at_the_end_every_claim_is_checked_once() {
     let (graph, speaker) = (debates(MemoryCheckpointer::new()), Speaker::default());
     let context = DebateContext::new(speaker.clone()).fact_check(FactCheckMode::AtEnd);
     let done = graph.invoke(opening(3)).thread("t").context(context).await.unwrap();

@@ -70,7 +70,7 @@ const TABLE: [(&str, Verdict); 56] = [
 
 /// R-DEB-26: no verdict of true or false is wrong, and most such claims are recognized.
 #[test]
-fn no_verdict_of_the_table_is_wrong() {
+fn decided_verdicts_are_correct() {
     let evidence = sample();
     let (mut returned, mut incorrect, mut missed) = (0, Vec::new(), Vec::new());
     for (claim, expected) in TABLE {

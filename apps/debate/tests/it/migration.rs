@@ -5,7 +5,7 @@ use superstep::core::port::SharedCheckpointer;
 use superstep::core::time::Time;
 use superstep::prelude::*;
 use superstep::sqlite::SqliteCheckpointer;
-use superstep_debate::{DebateContext, DebateState as Now, DebateStatus, VERSIONS, backfill_start_time, read};
+use superstep_debate::{DebateContext, DebateState, DebateStatus, VERSIONS, backfill_start_time, load_debate_view};
 use superstep_server::{RunInput, RunRequest, ServerConfig, Storage};
 
 use crate::support::{Speaker, TOPIC, debates, history, speakers};
@@ -51,12 +51,12 @@ fn stores() -> [SharedCheckpointer; 2] {
 #[tokio::test]
 async fn an_older_debate_opens_and_continues() {
     assert_eq!(VERSIONS.map(|(_, name)| name), ["1.0.0", "1.1.0"]);
-    assert_eq!(Now::schema().unwrap().version(), VERSIONS[1].0);
+    assert_eq!(DebateState::schema().unwrap().version(), VERSIONS[1].0);
     for store in stores() {
         run_first_round(&store).await;
         let (graph, speaker) = (debates(store), Speaker::default());
         let first = history(&graph, "t").await[0].checkpoint.time;
-        let seen = read(&graph.threads(), "t").await.unwrap().state;
+        let seen = load_debate_view(&graph.threads(), "t").await.unwrap().state;
         assert_eq!(seen.start_time.map(|time| time.as_unix_micros()), Some(first));
         assert_eq!((seen.awaiting_approval, seen.user_approved, seen.token_usage), (false, None, 0));
         assert_eq!((seen.fact_check_results.len(), seen.end_time), (0, None));
@@ -80,15 +80,16 @@ async fn a_debate_of_an_older_version_has_its_start_time() {
     let first = history(&debates(store.clone()), "t").await[0].checkpoint.time;
     let mut config = ServerConfig::new(Storage::memory());
     config.storage.checkpointer = store;
-    let platform = started(config, Speaker::default()).await;
-    let runs = platform.server.run_service();
-    let order = RunRequest::new("debate", "t", RunInput::Continue).context(json!({ "model": "speaker" })).title(TOPIC);
-    runs.start(order).await.unwrap();
+    let server = started(config, Speaker::default()).await;
+    let runs = server.handle.run_service();
+    let request =
+        RunRequest::new("debate", "t", RunInput::Continue).context(json!({ "model": "speaker" })).title(TOPIC);
+    runs.start(request).await.unwrap();
     let mut feed = runs.subscribe(&"t".into(), None).await.unwrap();
     while feed.next().await.is_some() {}
     let start_time = Time::from_unix_micros(first).unwrap();
-    let debate = platform.json("/api/debate/t").await;
+    let debate = server.json("/api/debate/t").await;
     assert_eq!((&debate["startTime"], &debate["status"]), (&json!(start_time), &json!("completed")));
-    let text = platform.get("/api/debate/t/transcript?format=txt").await.text().await.unwrap();
+    let text = server.get("/api/debate/t/transcript?format=txt").await.text().await.unwrap();
     assert!(text.contains(&format!("Started: {start_time}")), "{text}");
 }

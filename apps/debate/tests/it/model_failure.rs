@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use superstep::models::ModelErrorKind;
 use superstep::{MemoryCheckpointer, RetryPolicy};
-use superstep_debate::{DebateContext, DebateStatus, FactCheckMode, read, state_graph};
+use superstep_debate::{DebateContext, DebateStatus, FactCheckMode, load_debate_view, state_graph};
 
 use crate::support::{Speaker, debates, opening, speakers};
 
@@ -26,7 +26,7 @@ async fn a_debate_continues_with_the_turn_that_failed() {
     let last = events.last().unwrap();
     assert_eq!((&last["event"], &last["data"]["error"]["retryable"]), (&json!("on_chain_error"), &json!(false)));
 
-    let seen = read(&graph.threads(), "t").await.unwrap();
+    let seen = load_debate_view(&graph.threads(), "t").await.unwrap();
     assert_eq!(speakers(&seen.state), ["user", "optimist", "skeptic", "optimist"]);
     assert_eq!(seen.state.status, DebateStatus::Error);
     assert!(seen.state.end_time >= seen.state.start_time && seen.state.end_time.is_some());
@@ -38,7 +38,7 @@ async fn a_debate_continues_with_the_turn_that_failed() {
     let turns = speaker.turns();
     assert_eq!(turns.len(), 8, "one turn was asked for twice: {turns:?}");
     assert_eq!(turns.iter().filter(|turn| *turn == "skeptic 2").count(), 2);
-    let seen = read(&graph.threads(), "t").await.unwrap();
+    let seen = load_debate_view(&graph.threads(), "t").await.unwrap();
     assert_eq!((seen.state.status, seen.failure.is_none()), (DebateStatus::Completed, true));
 }
 

@@ -59,7 +59,7 @@ async fn an_agent_receives_all_messages_and_its_prompt() {
         assert_eq!(texts(request)[..=index], expected_texts[..=index]);
         assert_eq!(request.messages.len(), index + 2);
         let expected = TurnPrompt { role, round: 1, max_rounds: 1, topic: TOPIC.to_owned(), notes: Vec::new() };
-        assert_eq!(TurnPrompt::read(request), Some(expected));
+        assert_eq!(TurnPrompt::from_request(request), Some(expected));
     }
     expected_texts.clear();
     let instruction = texts(&model.requests()[0]).pop().unwrap();
@@ -98,7 +98,7 @@ async fn an_error_ends_the_debate_after_any_node() {
 
 /// R-DEB-10: if the input has no start time, the first turn sets it.
 #[tokio::test]
-async fn the_time_of_the_input_is_the_run_s() {
+async fn the_first_turn_sets_a_missing_start_time() {
     let model = ScriptedModel::new(["Yes.", "No.", "So."]);
     let input = DebateState::input().topic(TOPIC).max_rounds(1_u32);
     let done = debates(MemoryCheckpointer::new())

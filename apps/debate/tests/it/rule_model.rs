@@ -155,9 +155,10 @@ async fn every_turn_is_a_turn_of_a_debate() {
 }
 
 /// R-DEB-42: a turn takes less than 5 ms, also late in a debate and with evidence, and so does the summary of three
-/// rounds. Measures processor time, which does not depend on the load of the machine.
+/// rounds. Measures processor time, which does not depend on the load of the machine, of the whole process, because
+/// evidence is read on another thread: the test needs a process of its own, as nextest gives it.
 #[tokio::test]
-async fn a_turn_is_fast() {
+async fn a_turn_takes_less_than_five_milliseconds() {
     let (model, topic) = (rule_model(0, Some(sample())), "Should AI be regulated?");
     let mut messages = Vec::new();
     for (index, (role, text)) in debate(&model, topic, 3, &[]).await.into_iter().enumerate() {
@@ -183,7 +184,7 @@ fn cpu_time() -> Duration {
 
 /// R-DEB-42: ten rounds repeat no sentence, for things, for beliefs and with evidence.
 #[tokio::test]
-async fn ten_rounds_repeat_nothing() {
+async fn ten_rounds_repeat_no_sentence() {
     for topic in ["Should AI be regulated?", "Is nuclear energy safe?", "🍕🍕🍕", "School uniforms"] {
         for seed in 0..5 {
             check(topic, &debate(&rule_model(seed, None), topic, 10, &[]).await);
@@ -229,11 +230,12 @@ async fn evidence_is_quoted_with_its_source() {
 
 /// R-DEB-41: documents are read on another thread, so a turn does not block the runtime.
 #[tokio::test]
-async fn documents_are_read_elsewhere() {
+async fn documents_are_read_off_the_runtime() {
     let request = ChatRequest::new([turn_prompt(DebateAgent::Optimist, 1, 3, "Remote work").message()]);
-    for model in
-        [rule_model(3, Some(sample())), RuleModelBuilder::new(3).evidence(sample()).pace(Duration::ZERO).model()]
-    {
+    for model in [
+        rule_model(3, Some(sample())),
+        RuleModelBuilder::new(3).evidence(sample()).typing_delay(Duration::ZERO).model(),
+    ] {
         // Usually the first poll is pending; on a busy machine the read may be faster.
         let waits = (0..50).filter(|_| model.complete(request.clone()).now_or_never().is_none()).count();
         assert!(waits > 0);
@@ -338,7 +340,7 @@ fn words_are_streamed_one_by_one_with_a_delay() {
     assert!(fast.0.len() > 20 && fast.0.iter().all(|chunk| chunk.split_whitespace().count() == 1));
 
     let clock = ManualClock::new();
-    let model = RuleModelBuilder::new(5).pace(Duration::from_millis(80)).clock(clock.clone()).model();
+    let model = RuleModelBuilder::new(5).typing_delay(Duration::from_millis(80)).clock(clock.clone()).model();
     let mut slow = ChunkRecorder(Vec::new());
     let mut waits = 0;
     {

@@ -50,8 +50,8 @@ pub(crate) async fn debate(
 ) -> Vec<(DebateAgent, String)> {
     let mut messages = vec![Message::user(format!("Debate topic: {topic}"))];
     let mut turns = Vec::new();
-    let order = (1..=rounds).flat_map(|round| [(DebateAgent::Optimist, round), (DebateAgent::Skeptic, round)]);
-    for (role, round) in order.chain([(DebateAgent::Moderator, rounds)]) {
+    let agent_turns = (1..=rounds).flat_map(|round| [(DebateAgent::Optimist, round), (DebateAgent::Skeptic, round)]);
+    for (role, round) in agent_turns.chain([(DebateAgent::Moderator, rounds)]) {
         let mut prompt = turn_prompt(role, round, rounds, topic);
         if role == DebateAgent::Moderator {
             prompt.notes = notes.iter().map(|note| (*note).to_owned()).collect();

@@ -5,6 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use superstep::core::message::{Role, TokenUsage};
+use superstep::core::port::{KeyValue, PutOptions};
 use superstep::core::time::Time;
 use superstep::key_value::{FileKeyValue, KeyValueCheckpointer};
 use superstep::{MemoryCheckpointer, Message};
@@ -154,6 +155,19 @@ fn an_invalid_debate_is_rejected() {
     assert_eq!(count_errors(json!({})), 0);
     assert_eq!(count_errors(json!({ "topic": "", "maxRounds": 11 })), 2);
     assert_eq!(count_errors(json!({ "topic": "x".repeat(501), "maxRounds": 0 })), 2);
+}
+
+/// R-DEB-19a: a stored debate with invalid values is rejected when it is loaded, with all errors.
+#[tokio::test]
+async fn a_stored_debate_with_invalid_values_is_not_loaded() {
+    let folder = Folder::new("invalid");
+    let keys = FileKeyValue::open(folder.path()).unwrap();
+    let invalid = json!({ "messages": [], "round": -1, "topic": "", "maxRounds": 11, "status": "paused" });
+    keys.put("debate/d1", invalid.to_string().as_bytes(), PutOptions::default()).await.unwrap();
+    let error = load_state(&keys, "d1").await.unwrap_err();
+    let mut pointers: Vec<_> = error.diagnostics().iter().map(|problem| problem.pointer.as_str()).collect();
+    pointers.sort_unstable();
+    assert_eq!(pointers, ["/maxRounds", "/round", "/status", "/topic"]);
 }
 
 /// R-DEB-39: a debate is stored under its id for its time to live, and then removed.

@@ -47,7 +47,7 @@ fn a_new_debate_has_these_fields() {
 
 /// R-DEB-12: the first topic and the first number of rounds stay; a node that writes other values causes a warning.
 #[tokio::test]
-async fn the_first_topic_and_rounds_stay() {
+async fn later_topics_and_rounds_are_ignored() {
     let graph = returns(|_| vec![json!({ "topic": "Different topic", "maxRounds": 9 })]);
     let mut stream = graph.invoke(opening(1)).thread("t").stream_events();
     let mut warned = Vec::new();

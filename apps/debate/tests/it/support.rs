@@ -67,7 +67,7 @@ impl Model for Speaker {
     }
 
     async fn generate(&self, request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
-        let prompt = TurnPrompt::read(request).expect("a cue");
+        let prompt = TurnPrompt::from_request(request).expect("a cue");
         let failure = {
             let mut state = self.0.lock().unwrap();
             state.cues.push(prompt.clone());

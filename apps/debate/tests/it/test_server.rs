@@ -1,4 +1,4 @@
-//! Test fixture: the debate platform over HTTP on a free port, and a parser of its events.
+//! Test fixture: the debate application over HTTP on a free port, and a parser of its events.
 
 use std::time::Duration;
 
@@ -9,43 +9,43 @@ use superstep_server::{App, ModelRegistry, RateLimit, Server, ServerConfig, Stor
 
 use super::support::{Speaker, TOPIC};
 
-/// The debate platform over HTTP, with a client.
-pub(crate) struct Platform {
-    pub(crate) server: Server,
+/// The debate application over HTTP, with a client.
+pub(crate) struct TestServer {
+    pub(crate) handle: Server,
     pub(crate) client: Client,
 }
 
-/// Starts a platform with the test model `speaker`.
-pub(crate) async fn platform(speaker: Speaker) -> Platform {
+/// Starts a server with the test model `speaker`.
+pub(crate) async fn start_server(speaker: Speaker) -> TestServer {
     started(ServerConfig::new(Storage::memory()), speaker).await
 }
 
-pub(crate) async fn started(config: ServerConfig, speaker: Speaker) -> Platform {
+pub(crate) async fn started(config: ServerConfig, speaker: Speaker) -> TestServer {
     let limit = RateLimit { max_requests: 1000, window: Duration::from_secs(60), max_concurrent: 100 };
     limited(config, speaker, limit).await
 }
 
-pub(crate) async fn limited(config: ServerConfig, speaker: Speaker, limit: RateLimit) -> Platform {
-    let settings = DebateSettings { limit, typing_delay: Duration::ZERO, ..DebateSettings::default() };
+pub(crate) async fn limited(config: ServerConfig, speaker: Speaker, rate_limit: RateLimit) -> TestServer {
+    let settings = DebateSettings { rate_limit, typing_delay: Duration::ZERO, ..DebateSettings::default() };
     listening(vec![app(settings, ModelRegistry::default().with_model("speaker", speaker)).unwrap()], config).await
 }
 
-/// Starts a platform with another application on the same server.
-pub(crate) async fn with_other_app(other: App) -> Platform {
+/// Starts a server with another application on the same server.
+pub(crate) async fn with_other_app(other: App) -> TestServer {
     let models = ModelRegistry::default().with_model("speaker", Speaker::default());
     listening(vec![app(DebateSettings::default(), models).unwrap(), other], ServerConfig::new(Storage::memory())).await
 }
 
-async fn listening(apps: Vec<App>, config: ServerConfig) -> Platform {
+async fn listening(apps: Vec<App>, config: ServerConfig) -> TestServer {
     // No connection is encrypted, but the client requires a TLS provider. Later calls find it installed.
     let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
     let server = serve(apps, config.port(0)).await.unwrap();
-    Platform { server, client: Client::builder().no_proxy().build().unwrap() }
+    TestServer { handle: server, client: Client::builder().no_proxy().build().unwrap() }
 }
 
-impl Platform {
+impl TestServer {
     pub(crate) fn url(&self, path: &str) -> String {
-        self.server.url() + path
+        self.handle.url() + path
     }
 
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Response {

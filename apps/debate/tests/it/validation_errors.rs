@@ -10,14 +10,14 @@ use superstep_server::{
 };
 
 use super::support::{Speaker, TOPIC};
-use super::test_server::{limited, platform, started, with_other_app};
+use super::test_server::{limited, start_server, started, with_other_app};
 
 /// R-DEB-49, R-DEB-50, R-DEB-51, R-SRV-5: every error of a body is reported with its location, before a model is
 /// called.
 #[tokio::test]
 async fn an_invalid_body_is_rejected() {
     let speaker = Speaker::default();
-    let platform = platform(speaker.clone()).await;
+    let server = start_server(speaker.clone()).await;
     let rows = [
         (json!({}), "/topic", ""),
         (json!({ "topic": "" }), "/topic", ""),
@@ -34,7 +34,7 @@ async fn an_invalid_body_is_rejected() {
     ];
     for (mut body, pointer, word) in rows {
         body["model"] = json!("speaker");
-        let response = platform.post("/api/debate", &body).await;
+        let response = server.post("/api/debate", &body).await;
         assert_eq!(
             (response.status().as_u16(), &response.headers()["content-type"].to_str().unwrap()[..24]),
             (422, "application/problem+json")
@@ -45,15 +45,15 @@ async fn an_invalid_body_is_rejected() {
         assert!(field_error.to_string().contains(word), "{word} is not in {field_error}");
     }
     assert!(speaker.turns().is_empty());
-    assert_eq!(platform.json("/api/debates").await["debates"], json!([]));
+    assert_eq!(server.json("/api/debates").await["debates"], json!([]));
 }
 
 /// R-DEB-52, R-DEB-53: bodies that are not JSON, too long, or sent in the wrong way are rejected.
 #[tokio::test]
 async fn a_malformed_request_is_rejected() {
-    let platform = platform(Speaker::default()).await;
+    let server = start_server(Speaker::default()).await;
     let post = |body: String, kind: &str| {
-        platform.client.post(platform.url("/api/debate")).header("content-type", kind).body(body).send()
+        server.client.post(server.url("/api/debate")).header("content-type", kind).body(body).send()
     };
     let of_bytes = |bytes: usize| format!("{{}}{}", " ".repeat(bytes - 2));
     for (body, kind, status) in [
@@ -65,7 +65,7 @@ async fn a_malformed_request_is_rejected() {
     ] {
         assert_eq!(post(body, kind).await.unwrap().status(), status);
     }
-    let response = platform.client.put(platform.url("/api/debate")).send().await.unwrap();
+    let response = server.client.put(server.url("/api/debate")).send().await.unwrap();
     assert_eq!((response.status().as_u16(), &response.headers()["allow"]), (405, &"POST".parse().unwrap()));
 }
 
@@ -82,14 +82,14 @@ async fn a_model_without_a_key_is_rejected() {
         assert!(child.status().unwrap().success());
         return;
     }
-    let platform = platform(Speaker::default()).await;
-    let response = platform.post("/api/debate", &json!({ "topic": TOPIC, "model": "groq/llama-3.1-8b-instant" })).await;
+    let server = start_server(Speaker::default()).await;
+    let response = server.post("/api/debate", &json!({ "topic": TOPIC, "model": "groq/llama-3.1-8b-instant" })).await;
     assert_eq!(response.status(), 503);
     let problem: Value = response.json().await.unwrap();
     let hint = problem["hint"].as_str().unwrap();
     assert!(hint.contains(KEY) && hint.contains("local"), "{problem}");
     assert_eq!(problem["code"], superstep::ErrorCode::ModelAuth.to_string());
-    let unknown = platform.post("/api/debate", &json!({ "topic": TOPIC, "model": "speeker" })).await;
+    let unknown = server.post("/api/debate", &json!({ "topic": TOPIC, "model": "speeker" })).await;
     assert_eq!(unknown.status(), 422);
     assert!(unknown.text().await.unwrap().contains("speaker"));
 }
@@ -97,20 +97,20 @@ async fn a_model_without_a_key_is_rejected() {
 /// R-DEB-55, R-DEB-12: a request that contradicts an existing debate is a conflict.
 #[tokio::test]
 async fn a_contradicting_request_is_a_conflict() {
-    let platform = platform(Speaker::default()).await;
-    let (id, _) = platform.debate(json!({ "maxRounds": 1 })).await;
-    let approval = platform.post(&format!("/api/debate/{id}/approval"), &json!({ "approved": true })).await;
+    let server = start_server(Speaker::default()).await;
+    let (id, _) = server.debate(json!({ "maxRounds": 1 })).await;
+    let approval = server.post(&format!("/api/debate/{id}/approval"), &json!({ "approved": true })).await;
     assert_eq!(approval.status(), 409);
     let other = json!({ "topic": "Different topic", "model": "speaker", "threadId": id });
-    assert_eq!(platform.post("/api/debate", &other).await.status(), 409);
-    assert_eq!(platform.json(&format!("/api/debate/{id}")).await["topic"], TOPIC);
+    assert_eq!(server.post("/api/debate", &other).await.status(), 409);
+    assert_eq!(server.json(&format!("/api/debate/{id}")).await["topic"], TOPIC);
     // The same request again is not a conflict, and no turn is repeated.
     let same = json!({ "topic": TOPIC, "maxRounds": 1, "model": "speaker", "threadId": id });
-    assert_eq!(platform.post("/api/debate", &same).await.status(), 200);
-    assert_eq!(platform.json(&format!("/api/debate/{id}")).await["messages"].as_array().unwrap().len(), 4);
+    assert_eq!(server.post("/api/debate", &same).await.status(), 200);
+    assert_eq!(server.json(&format!("/api/debate/{id}")).await["messages"].as_array().unwrap().len(), 4);
     for id in ["..", "settings", "a/b"] {
         let body = json!({ "topic": TOPIC, "model": "speaker", "threadId": id });
-        assert_eq!(platform.post("/api/debate", &body).await.status(), 422, "{id}");
+        assert_eq!(server.post("/api/debate", &body).await.status(), 422, "{id}");
     }
 }
 
@@ -118,10 +118,10 @@ async fn a_contradicting_request_is_a_conflict() {
 #[tokio::test]
 async fn a_debate_retains_its_original_options() {
     let speaker = Speaker::default();
-    let platform = platform(speaker.clone()).await;
+    let server = start_server(speaker.clone()).await;
     let original = json!({ "topic": TOPIC, "maxRounds": 1, "model": "local/rules", "seed": 7, "threadId": "t" });
-    platform.debate(original.clone()).await;
-    let debate = platform.json("/api/debate/t").await;
+    server.debate(original.clone()).await;
+    let debate = server.json("/api/debate/t").await;
     assert_eq!(debate["status"], "completed");
     for (field, value) in [
         ("topic", json!("Something else")),
@@ -133,14 +133,14 @@ async fn a_debate_retains_its_original_options() {
     ] {
         let mut other = original.clone();
         other[field] = value;
-        let rejected = platform.post("/api/debate", &other).await;
+        let rejected = server.post("/api/debate", &other).await;
         assert_eq!(rejected.status(), 409, "{field}");
         let problem: Value = rejected.json().await.unwrap();
         assert!(problem["detail"].as_str().unwrap().contains(&format!("`{field}`")), "{problem}");
     }
     // Equivalent options are the same.
-    platform.debate(json!({ "maxRounds": 1, "model": "local", "threadId": "t" })).await;
-    let repeated = platform.json("/api/debate/t").await;
+    server.debate(json!({ "maxRounds": 1, "model": "local", "threadId": "t" })).await;
+    let repeated = server.json("/api/debate/t").await;
     assert_eq!((&repeated["messages"], &repeated["model"]), (&debate["messages"], &debate["model"]));
     assert!(speaker.turns().is_empty());
 }
@@ -148,23 +148,23 @@ async fn a_debate_retains_its_original_options() {
 /// R-DEB-27, R-DEB-47: a debate with an open approval cannot be started again.
 #[tokio::test]
 async fn a_debate_that_waits_is_not_started_again() {
-    let platform = platform(Speaker::default()).await;
+    let server = start_server(Speaker::default()).await;
     let body = json!({ "threadId": "t", "maxRounds": 1, "approval": "each_round", "format": "debate" });
-    let (_, sent) = platform.debate(body.clone()).await;
+    let (_, sent) = server.debate(body.clone()).await;
     let mut repeated = json!({ "topic": TOPIC, "model": "speaker", "factCheck": "each_round" });
     repeated.as_object_mut().unwrap().extend(body.as_object().unwrap().clone());
     for approval in ["each_round", "off"] {
         repeated["approval"] = json!(approval);
-        let rejected = platform.post("/api/debate", &repeated).await;
+        let rejected = server.post("/api/debate", &repeated).await;
         assert_eq!(rejected.status(), 409, "{approval}");
         let problem: Value = rejected.json().await.unwrap();
         assert!(problem["hint"].as_str().unwrap().contains("/api/debate/t/approval"), "{problem}");
     }
-    let debate = platform.json("/api/debate/t").await;
+    let debate = server.json("/api/debate/t").await;
     assert_eq!(debate["question"]["interruptId"], sent.last().unwrap().data["interruptId"]);
-    assert_eq!(platform.post("/api/debate/t/approval", &json!({ "approved": true })).await.status(), 202);
-    platform.stream("t", "debate", None).await;
-    let debate = platform.json("/api/debate/t").await;
+    assert_eq!(server.post("/api/debate/t/approval", &json!({ "approved": true })).await.status(), 202);
+    server.stream("t", "debate", None).await;
+    let debate = server.json("/api/debate/t").await;
     assert_eq!((&debate["status"], debate["messages"].as_array().unwrap().len()), (&json!("completed"), 4));
 }
 
@@ -172,13 +172,13 @@ async fn a_debate_that_waits_is_not_started_again() {
 /// again.
 #[tokio::test]
 async fn a_stopped_debate_is_interrupted_again() {
-    let platform = platform(Speaker::default()).await;
+    let server = start_server(Speaker::default()).await;
     let body = json!({ "threadId": "t", "maxRounds": 2, "approval": "each_round" });
-    platform.debate(body.clone()).await;
-    let stopped = platform.client.delete(platform.url("/api/debate/t")).send().await.unwrap();
+    server.debate(body.clone()).await;
+    let stopped = server.client.delete(server.url("/api/debate/t")).send().await.unwrap();
     assert_eq!(stopped.status(), 202);
-    platform.debate(body).await;
-    let debate = platform.json("/api/debate/t").await;
+    server.debate(body).await;
+    let debate = server.json("/api/debate/t").await;
     assert_eq!((&debate["status"], &debate["question"]["round"]), (&json!("waiting"), &json!(1)));
     assert_eq!(debate["messages"].as_array().unwrap().len(), 3);
 }
@@ -188,20 +188,20 @@ struct Note {
     text: String,
 }
 
-/// R-SRV-4: a thread of another application is a conflict, and does not change.
+/// R-SRV-4a: a thread of another application is a conflict, and does not change.
 #[tokio::test]
 async fn a_thread_of_another_application_is_a_conflict() {
     let mut graph = StateGraph::<Note>::new("note");
     let node = graph.add_node("keep", |_: View<Note>| Note::update());
     graph.add_edge(START, node).add_edge(node, END);
     let notes = App::new("note", "Notes").graph(serve_graph(graph.compile().unwrap(), |_| Ok(())));
-    let platform = with_other_app(notes).await;
-    let (runs, thread) = (platform.server.run_service(), "t".into());
+    let server = with_other_app(notes).await;
+    let (runs, thread) = (server.handle.run_service(), "t".into());
     runs.start(RunRequest::new("note", "t", RunInput::Input(json!({ "text": "milk" })))).await.unwrap();
     let mut feed = runs.subscribe(&thread, None).await.unwrap();
     while feed.next().await.is_some() {}
     let before = runs.get_thread(&thread).await.unwrap();
-    let rejected = platform.post("/api/debate", &json!({ "topic": TOPIC, "model": "speaker", "threadId": "t" })).await;
+    let rejected = server.post("/api/debate", &json!({ "topic": TOPIC, "model": "speaker", "threadId": "t" })).await;
     assert_eq!(rejected.status(), 409, "{}", rejected.text().await.unwrap());
     assert_eq!(runs.get_thread(&thread).await.unwrap(), before);
     assert_eq!((before.graph.as_str(), before.status), ("note", RunStatus::Succeeded));
@@ -209,16 +209,16 @@ async fn a_thread_of_another_application_is_a_conflict() {
 
 /// R-DEB-55: a debate that has just started has no open approval, even before its first checkpoint.
 #[tokio::test]
-async fn an_approval_comes_too_early() {
+async fn an_approval_before_the_first_checkpoint_is_a_conflict() {
     let stores = Storage::memory();
-    let platform = started(ServerConfig::new(stores.clone()), Speaker::default()).await;
+    let server = started(ServerConfig::new(stores.clone()), Speaker::default()).await;
     let record = json!({
         "version": 1, "thread": "t", "graph": "debate", "run": new_run_id(), "status": "running",
         "created_at": "2026-03-01T09:30:00Z", "updated_at": "2026-03-01T09:30:00Z",
     });
     stores.store.batch(vec![PutOp::new(["server", "threads"], "t", record).into()]).await.unwrap();
-    assert_eq!(platform.json("/api/debate/t").await["status"], "running");
-    let rejected = platform.post("/api/debate/t/approval", &json!({ "approved": true })).await;
+    assert_eq!(server.json("/api/debate/t").await["status"], "running");
+    let rejected = server.post("/api/debate/t/approval", &json!({ "approved": true })).await;
     assert_eq!(rejected.status(), 409, "{}", rejected.text().await.unwrap());
 }
 
@@ -226,26 +226,26 @@ async fn an_approval_comes_too_early() {
 #[tokio::test]
 async fn a_rejected_request_is_not_counted() {
     let limit = RateLimit { max_requests: 2, window: Duration::from_secs(3600), max_concurrent: 1 };
-    let platform = limited(ServerConfig::new(Storage::memory()), Speaker::default(), limit).await;
-    let (id, _) = platform.debate(json!({ "maxRounds": 1 })).await;
+    let server = limited(ServerConfig::new(Storage::memory()), Speaker::default(), limit).await;
+    let (id, _) = server.debate(json!({ "maxRounds": 1 })).await;
     let other = json!({ "topic": "Different topic", "model": "speaker", "threadId": id });
     for _ in 0..3 {
-        assert_eq!(platform.post("/api/debate", &other).await.status(), 409);
+        assert_eq!(server.post("/api/debate", &other).await.status(), 409);
     }
-    platform.debate(json!({ "maxRounds": 1 })).await;
-    let rejected = platform.post("/api/debate", &json!({ "topic": TOPIC, "model": "speaker" })).await;
+    server.debate(json!({ "maxRounds": 1 })).await;
+    let rejected = server.post("/api/debate", &json!({ "topic": TOPIC, "model": "speaker" })).await;
     assert_eq!(rejected.status(), 429);
 }
 
-/// R-DEB-36, R-SRV-16: the number of debates per address is limited, and the error says when to try again.
+/// R-DEB-36, R-SRV-16a: the number of debates per address is limited, and the error says when to try again.
 #[tokio::test]
 async fn debates_per_address_are_limited() {
     let limit = RateLimit { max_requests: 2, window: Duration::from_secs(3600), max_concurrent: 1 };
-    let platform = limited(ServerConfig::new(Storage::memory()), Speaker::default(), limit).await;
+    let server = limited(ServerConfig::new(Storage::memory()), Speaker::default(), limit).await;
     for _ in 0..2 {
-        platform.debate(json!({ "maxRounds": 1 })).await;
+        server.debate(json!({ "maxRounds": 1 })).await;
     }
-    let rejected = platform.post("/api/debate", &json!({ "topic": TOPIC, "model": "speaker" })).await;
+    let rejected = server.post("/api/debate", &json!({ "topic": TOPIC, "model": "speaker" })).await;
     assert_eq!(rejected.status(), 429);
     let wait: u64 = rejected.headers()["retry-after"].to_str().unwrap().parse().unwrap();
     assert!((1..=3600).contains(&wait));
@@ -253,12 +253,12 @@ async fn debates_per_address_are_limited() {
 
 /// R-DEB-57: a topic is plain text and stays unchanged, whatever it contains.
 #[tokio::test]
-async fn a_topic_is_text() {
-    let platform = platform(Speaker::default()).await;
+async fn a_topic_is_never_interpreted() {
+    let server = start_server(Speaker::default()).await;
     for topic in ["<script>alert(1)</script>", "\"quotes\" & 'more'", "האם לאסור טלפונים?", "🍍 on 🍕", "a\u{202e}b"]
     {
-        let (id, sent) = platform.debate(json!({ "topic": topic, "maxRounds": 1 })).await;
+        let (id, sent) = server.debate(json!({ "topic": topic, "maxRounds": 1 })).await;
         assert_eq!(sent[0].data["data"]["input"]["topic"], topic);
-        assert_eq!(platform.json(&format!("/api/debate/{id}")).await["topic"], topic);
+        assert_eq!(server.json(&format!("/api/debate/{id}")).await["topic"], topic);
     }
 }

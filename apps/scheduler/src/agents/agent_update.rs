@@ -6,7 +6,7 @@ use superstep::core::time::Time;
 use superstep::{Error, ErrorCode, NodeError, Result, TaskContext};
 
 use crate::calendar::{CalendarChange, Event};
-use crate::context::{self, SchedulerContext};
+use crate::context::SchedulerContext;
 use crate::models::{
     AgentOutput, Confidence, EventStatus, Message, MessageRole, ProposedEvent, ValidationResult, ValidationStep,
 };
@@ -43,7 +43,7 @@ impl AgentFinding {
 pub(crate) const CERTAIN: f64 = 1.0;
 
 pub(crate) fn confidence(value: f64) -> Confidence {
-    Confidence::near(value)
+    Confidence::clamped(value)
 }
 
 pub(crate) fn json(value: &impl Serialize) -> Result<Value> {
@@ -67,7 +67,7 @@ pub(crate) fn proposed(event: &Event, status: EventStatus) -> ProposedEvent {
         title: event.title.clone(),
         start_time: event.span.start,
         end_time: event.span.end,
-        participants: event.participants.iter().map(|one| one.member.clone()).collect(),
+        participants: event.participants.iter().map(|participant| participant.member.clone()).collect(),
         resources: event.resources.clone(),
         status,
         created_at: event.created_at,
@@ -90,14 +90,14 @@ pub(crate) fn with_final_answer(
 pub(crate) async fn or_record_error(
     worked: Result<FamilySchedulerStateUpdate>,
     (state, agent): (&FamilySchedulerState, &str),
-    home: &SchedulerContext,
+    context: &SchedulerContext,
     cx: &TaskContext,
 ) -> Result<FamilySchedulerStateUpdate, NodeError> {
     let error = match worked {
         Ok(update) => return Ok(update),
         Err(error) => error,
     };
-    let now = context::now(cx)?;
+    let now = context.now(cx)?;
     let is_final = matches!(
         error.code(),
         ErrorCode::PolicyRefused | ErrorCode::InputInvalid | ErrorCode::InvalidResume | ErrorCode::NotFound
@@ -111,18 +111,18 @@ pub(crate) async fn or_record_error(
     let event = state.proposed_event.clone().map(|event| ProposedEvent { status: EventStatus::Rejected, ..event });
     if let Some(event) = &event {
         // If the store is unavailable now, a later clean-up expires the proposal.
-        let _ = reject_proposal(home, &state.user_id, &event.event_id).await;
+        let _ = reject_proposal(context, &state.user_id, &event.event_id).await;
     }
     Ok(with_final_answer(update.proposed_event(event), WorkflowStatus::Failed, &answer, now))
 }
 
 /// Rejects a proposed event; a confirmed event is not changed.
-pub(crate) async fn reject_proposal(home: &SchedulerContext, user_id: &str, event: &str) -> Result<()> {
+pub(crate) async fn reject_proposal(context: &SchedulerContext, user_id: &str, event: &str) -> Result<()> {
     let id = event.to_owned();
     let decide = move |snapshot: &crate::calendar::CalendarSnapshot| {
         let proposed = snapshot.events.get(&id).filter(|event| event.status < EventStatus::Confirmed);
         let rejected = proposed.map(|event| Event { status: EventStatus::Rejected, ..(**event).clone() });
         Ok(rejected.into_iter().map(|event| CalendarChange::Event(Box::new(event))).collect())
     };
-    home.store.change(&home.family_id, user_id, "reject", decide).await.map(drop)
+    context.store.change(&context.family_id, user_id, "reject", decide).await.map(drop)
 }

@@ -20,7 +20,7 @@ use crate::models::{EventStatus, Severity};
 pub(super) struct AvailabilityCheck<'a> {
     snapshot: &'a CalendarSnapshot,
     event: &'a Event,
-    taken: BusyIndex,
+    busy: BusyIndex,
     book: ConstraintSet,
     series_group: Option<usize>,
     spans: Vec<TimeRange>,
@@ -41,19 +41,18 @@ impl<'a> AvailabilityCheck<'a> {
         let book = ConstraintSet::new(snapshot, event)?;
         let own = series_id(event);
         let related = |other: &Event| series_id(other) == own || (!is_transparent(other) && have_common(event, other));
-        let taken = BusyIndex::new(&copy, &pad(horizon, book.lookaround_minutes()), related)?;
-        let series_group = taken.series_group(&event.id);
+        let busy = BusyIndex::new(&copy, &pad(horizon, book.lookaround_minutes()), related)?;
+        let series_group = busy.series_group(&event.id);
         let (mut spans, mut rest) = (Vec::new(), Vec::new());
-        for entry in
-            taken.entries().iter().filter(|entry| Some(taken.indexed_event(entry).series_group) == series_group)
+        for entry in busy.entries().iter().filter(|entry| Some(busy.indexed_event(entry).series_group) == series_group)
         {
-            if taken.indexed_event(entry).event.id != event.id {
+            if busy.indexed_event(entry).event.id != event.id {
                 rest.push(entry.span);
             } else if entry.span.overlaps(horizon) {
                 spans.push(entry.span);
             }
         }
-        Ok(Self { snapshot, event, taken, book, series_group, spans, rest })
+        Ok(Self { snapshot, event, busy, book, series_group, spans, rest })
     }
 
     /// Returns the instances of the event within the checked time range.
@@ -94,7 +93,7 @@ impl<'a> AvailabilityCheck<'a> {
         let padded = pad(span, minutes);
         let is_gap = |other: &TimeRange| !other.overlaps(span) && other.end != span.start && other.start != span.end;
         self.event.participants.iter().any(|participant| {
-            let mut others = self.others(self.taken.for_member(&participant.member, padded));
+            let mut others = self.others(self.busy.for_member(&participant.member, padded));
             others.any(|entry| is_gap(&entry.span))
         })
     }
@@ -103,8 +102,8 @@ impl<'a> AvailabilityCheck<'a> {
     pub(super) fn violations(&self, spans: &[TimeRange]) -> Vec<Violation<'_>> {
         let mut once = BTreeMap::new();
         for span in spans {
-            for breach in self.breaches_at(span, spans) {
-                once.entry((breach.rule.id.as_str(), breach.member)).or_insert(breach);
+            for violation in self.violations_at(span, spans) {
+                once.entry((violation.rule.id.as_str(), violation.member)).or_insert(violation);
             }
         }
         once.into_values().collect()
@@ -132,7 +131,7 @@ impl<'a> AvailabilityCheck<'a> {
         let mut met: BTreeMap<usize, (BTreeSet<TimeRange>, Severity, BTreeSet<String>)> = BTreeMap::new();
         for participant in &self.event.participants {
             let severity = if participant.is_required { Severity::High } else { Severity::Medium };
-            for entry in self.others(self.taken.for_member(&participant.member, *span)) {
+            for entry in self.others(self.busy.for_member(&participant.member, *span)) {
                 let met = met.entry(entry.event).or_insert((BTreeSet::new(), severity, BTreeSet::new()));
                 met.0.insert(entry.span);
                 met.1 = met.1.max(severity);
@@ -140,7 +139,7 @@ impl<'a> AvailabilityCheck<'a> {
             }
         }
         for (index, (times, severity, members)) in met {
-            let other = self.taken.events()[index].event.clone();
+            let other = self.busy.events()[index].event.clone();
             let severity = if other.priority == Priority::Critical { Severity::Critical } else { severity };
             let conflict = RawConflict {
                 severity,
@@ -158,12 +157,11 @@ impl<'a> AvailabilityCheck<'a> {
         let resources: BTreeSet<&String> = self.event.resources.iter().collect();
         for resource in resources {
             let Some(users) = self.users_at_capacity(resource, span) else { continue };
-            let events: Vec<_> = users.iter().map(|entry| self.taken.indexed_event(entry).event.clone()).collect();
+            let events: Vec<_> = users.iter().map(|entry| self.busy.indexed_event(entry).event.clone()).collect();
             let is_critical = events.iter().any(|event| event.priority == Priority::Critical);
             let severity = if is_critical { Severity::Critical } else { Severity::High };
             let at = users.first().map_or(*span, |entry| entry.span);
-            let met =
-                users.iter().map(|entry| (self.taken.indexed_event(entry).event.id.clone(), entry.span)).collect();
+            let met = users.iter().map(|entry| (self.busy.indexed_event(entry).event.id.clone(), entry.span)).collect();
             let key = ConflictKey::Resource(resource.clone());
             let conflict = RawConflict {
                 severity,
@@ -178,42 +176,35 @@ impl<'a> AvailabilityCheck<'a> {
 
     fn find_rules(&self, span: &TimeRange, spans: &[TimeRange], all: &mut BTreeMap<ConflictKey, RawConflict>) {
         let mut by_rule: BTreeMap<&str, RawConflict> = BTreeMap::new();
-        for breach in self.breaches_at(span, spans) {
-            let conflict =
-                by_rule.entry(&breach.rule.id).or_insert_with(|| RawConflict::from_constraint(breach.rule, *span));
-            conflict.members.extend(breach.member.map(str::to_owned));
+        for violation in self.violations_at(span, spans) {
+            let conflict = by_rule
+                .entry(&violation.rule.id)
+                .or_insert_with(|| RawConflict::from_constraint(violation.rule, *span));
+            conflict.members.extend(violation.member.map(str::to_owned));
         }
         for conflict in by_rule.into_values() {
             conflict.add_to(all);
         }
     }
 
-    fn breaches_at(&self, span: &TimeRange, own: &[TimeRange]) -> Vec<Violation<'_>> {
-        self.book.breaches(&self.case(span, own))
+    fn violations_at(&self, span: &TimeRange, own: &[TimeRange]) -> Vec<Violation<'_>> {
+        self.book.violations(&self.case(span, own))
     }
 
     fn case<'s>(&'s self, span: &TimeRange, own: &'s [TimeRange]) -> CheckedOccurrence<'a, 's> {
-        let (snapshot, taken, rest) = (self.snapshot, &self.taken, &self.rest);
-        CheckedOccurrence {
-            snapshot,
-            taken,
-            event: self.event,
-            span: *span,
-            series_group: self.series_group,
-            own,
-            rest,
-        }
+        let (snapshot, busy, rest) = (self.snapshot, &self.busy, &self.rest);
+        CheckedOccurrence { snapshot, busy, event: self.event, span: *span, series_group: self.series_group, own, rest }
     }
 
     fn is_busy(&self, participant: &Participant, span: &TimeRange) -> bool {
-        self.others(self.taken.for_member(&participant.member, *span)).next().is_some()
+        self.others(self.busy.for_member(&participant.member, *span)).next().is_some()
     }
 
     /// Returns the users of a resource at its busiest instant, if the resource is full. A resource that is no
     /// longer in the snapshot is never full.
     fn users_at_capacity(&self, resource: &str, span: &TimeRange) -> Option<Vec<&BusyEntry>> {
         let capacity = self.snapshot.resources.get(resource)?.capacity as usize;
-        let mut users: Vec<&BusyEntry> = self.others(self.taken.for_resource(resource, *span)).collect();
+        let mut users: Vec<&BusyEntry> = self.others(self.busy.for_resource(resource, *span)).collect();
         users.reverse();
         let spans: Vec<TimeRange> = users.iter().map(|entry| entry.span).collect();
         let indices = peak_usage(&spans, span);
@@ -221,12 +212,12 @@ impl<'a> AvailabilityCheck<'a> {
     }
 
     fn others<'b>(&'b self, entries: impl Iterator<Item = &'b BusyEntry>) -> impl Iterator<Item = &'b BusyEntry> {
-        entries.filter(|entry| Some(self.taken.indexed_event(entry).series_group) != self.series_group)
+        entries.filter(|entry| Some(self.busy.indexed_event(entry).series_group) != self.series_group)
     }
 }
 
 fn have_common(event: &Event, other: &Event) -> bool {
-    let takes_part = |one: &Participant| event.participants.iter().any(|own| own.member == one.member);
+    let takes_part = |participant: &Participant| event.participants.iter().any(|own| own.member == participant.member);
     other.participants.iter().any(takes_part) || other.resources.iter().any(|used| event.resources.contains(used))
 }
 

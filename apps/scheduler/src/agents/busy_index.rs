@@ -54,19 +54,19 @@ impl BusyIndex {
         within: &TimeRange,
         accepts: impl Fn(&Event) -> bool,
     ) -> Result<Self> {
-        let mut taken = Self::default();
+        let mut busy = Self::default();
         let mut wholes: BTreeMap<&str, usize> = BTreeMap::new();
         for event in snapshot.events.values().filter(|event| accepts(event)) {
             let next = wholes.len();
             let series_group = *wholes.entry(series_id(event)).or_insert(next);
-            let index = taken.events.len();
+            let index = busy.events.len();
             let instances = snapshot.instances_of(event, within)?;
-            taken.entries.extend(instances.iter().map(|instance| BusyEntry { event: index, span: instance.span }));
-            taken.events.push(IndexedEvent { event: event.clone(), series_group });
+            busy.entries.extend(instances.iter().map(|instance| BusyEntry { event: index, span: instance.span }));
+            busy.events.push(IndexedEvent { event: event.clone(), series_group });
         }
-        taken.entries.sort_unstable_by_key(|entry| (entry.span, entry.event));
-        taken.fill_lanes();
-        Ok(taken)
+        busy.entries.sort_unstable_by_key(|entry| (entry.span, entry.event));
+        busy.fill_lanes();
+        Ok(busy)
     }
 
     fn fill_lanes(&mut self) {
@@ -165,7 +165,7 @@ fn lane_of(names: &mut BTreeMap<String, usize>, lanes: &mut Vec<Timeline>, name:
 
 /// Returns the id that a series and its overrides share: the id of the series.
 pub(super) fn series_id(event: &Event) -> &str {
-    event.recurrence_override.as_ref().map_or(&event.id, |of| &of.series)
+    event.recurrence_override.as_ref().map_or(&event.id, |replaced| &replaced.series)
 }
 
 /// Returns true if an event does not make its participants busy (TRANSP:TRANSPARENT), such as birthdays and holidays in

@@ -32,7 +32,7 @@ pub fn resource_availability(
     for id in resources {
         each.push(availability_of(require_resource(snapshot, id)?, &taken, span));
     }
-    let all_resources_available = each.iter().all(|one| one.available);
+    let all_resources_available = each.iter().all(|availability| availability.available);
     Ok(ResourceManagerData { resource_availability: each, all_resources_available })
 }
 
@@ -76,8 +76,12 @@ pub fn alternative_resources(
     let others: Vec<Arc<Resource>> = snapshot.resources.values().filter(same_kind).cloned().collect();
     let ids: Vec<String> = others.iter().map(|other| other.id.clone()).collect();
     let each = resource_availability(snapshot, &ids, span, except)?.resource_availability;
-    let mut free: Vec<Arc<Resource>> =
-        others.into_iter().zip(each).filter(|(_, one)| one.available).map(|(other, _)| other).collect();
+    let mut free: Vec<Arc<Resource>> = others
+        .into_iter()
+        .zip(each)
+        .filter(|(_, availability)| availability.available)
+        .map(|(other, _)| other)
+        .collect();
     free.sort_by(|a, b| (&a.name, &a.id).cmp(&(&b.name, &b.id)));
     Ok(free)
 }

@@ -7,31 +7,31 @@ use crate::agents::agent_update::{AgentFinding, CERTAIN, confidence, json, or_re
 use crate::agents::can_modify;
 use crate::agents::conflicts::ChangeConflicts;
 use crate::calendar::{CalendarChange, CalendarSnapshot, Event};
-use crate::context::{self, SchedulerContext};
+use crate::context::SchedulerContext;
 use crate::models::{Conflict, ConflictDetectionData, EventStatus, ValidationStep};
 use crate::planning::event_plan::{EventPlan, PlanPreview, PlannedAction};
 use crate::state::request_state;
 use crate::state::{AgentName, FamilySchedulerState, FamilySchedulerStateUpdate, WorkflowStatus, WorkflowStep};
-use crate::state_utils::{SURE, validate_state_transition};
+use crate::state_utils::{CONFIDENCE_THRESHOLD, validate_state_transition};
 
 /// Detects conflicts of the plan.
 pub(crate) async fn conflict_detection(
     state: View<FamilySchedulerState>,
-    home: RunContext<SchedulerContext>,
+    context: RunContext<SchedulerContext>,
     cx: TaskContext,
 ) -> Result<FamilySchedulerStateUpdate, NodeError> {
-    let worked = detect(&state, &home, &cx).await;
-    or_record_error(worked, (&state, AgentName::ConflictDetection.name()), &home, &cx).await
+    let worked = detect(&state, &context, &cx).await;
+    or_record_error(worked, (&state, AgentName::ConflictDetection.name()), &context, &cx).await
 }
 
 async fn detect(
     state: &FamilySchedulerState,
-    home: &SchedulerContext,
+    context: &SchedulerContext,
     cx: &TaskContext,
 ) -> Result<FamilySchedulerStateUpdate> {
     validate_state_transition(state, "conflict_detection")
         .map_err(|reason| Error::new(ErrorCode::TypeMismatch, reason))?;
-    let (now, snapshot) = (context::now(cx)?, home.snapshot().await?);
+    let (now, snapshot) = (context.now(cx)?, context.snapshot().await?);
     let PlanCheck { plan, drawn, conflicts, harmed } =
         PlanCheck::at(request_state::plan(state)?, &snapshot, &state.user_id, now)?;
     let details: Vec<String> = harmed.iter().chain(&conflicts).map(|conflict| conflict.details.clone()).collect();
@@ -61,7 +61,7 @@ async fn detect(
         false => EventStatus::Proposed,
     };
     if event_status == EventStatus::Validated {
-        mark_validated(state, home, &plan, now).await?;
+        mark_validated(state, context, &plan, now).await?;
     }
     let mut update = finding.into_update(state, now);
     if !harmed.is_empty() {
@@ -103,7 +103,7 @@ impl PlanCheck {
 /// Returns true if the user must confirm: the family always asks, an agent has low confidence, or the user may not
 /// change the event.
 fn needs_confirmation(state: &FamilySchedulerState, snapshot: &CalendarSnapshot, plan: &EventPlan) -> bool {
-    let is_sure = state.agent_outputs.values().all(|output| output.confidence.value() >= SURE)
+    let is_sure = state.agent_outputs.values().all(|output| output.confidence.value() >= CONFIDENCE_THRESHOLD)
         || request_state::is_confirmed(state);
     let target = plan.target().and_then(|target| snapshot.events.get(&target.event));
     let is_theirs = target.is_none_or(|event| can_modify(snapshot, &state.user_id, event));
@@ -113,7 +113,7 @@ fn needs_confirmation(state: &FamilySchedulerState, snapshot: &CalendarSnapshot,
 /// Marks a new event as validated. A modification is written only at the end.
 async fn mark_validated(
     state: &FamilySchedulerState,
-    home: &SchedulerContext,
+    context: &SchedulerContext,
     plan: &EventPlan,
     now: Time,
 ) -> Result<()> {
@@ -124,5 +124,5 @@ async fn mark_validated(
         let event = event.map(|event| Event { status: EventStatus::Validated, updated_at: now, ..(**event).clone() });
         Ok(event.into_iter().map(|event| CalendarChange::Event(Box::new(event))).collect())
     };
-    home.store.change(&home.family_id, &state.user_id, "validate", further).await.map(drop)
+    context.store.change(&context.family_id, &state.user_id, "validate", further).await.map(drop)
 }

@@ -133,11 +133,12 @@ fn new_blocking(
         Some(old) => raw_conflicts(before, old, from)?,
         None => Vec::new(),
     };
-    let is_old = |one: &RawConflict| {
-        had.iter().any(|old| old.key == one.key && one.overlapping_instances.is_subset(&old.overlapping_instances))
+    let is_old = |conflict: &RawConflict| {
+        had.iter()
+            .any(|old| old.key == conflict.key && conflict.overlapping_instances.is_subset(&old.overlapping_instances))
     };
     let mut conflicts = raw_conflicts(after, event, from)?;
-    conflicts.retain(|one| one.severity.is_blocking() && !is_old(one));
+    conflicts.retain(|conflict| conflict.severity.is_blocking() && !is_old(conflict));
     Ok(conflicts)
 }
 

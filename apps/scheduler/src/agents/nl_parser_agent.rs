@@ -14,7 +14,7 @@ use crate::agents::agent_update::{AgentFinding, json, or_record_error, validated
 use crate::agents::nl_parser_agent::model_call::call_model_once;
 use crate::agents::visible_snapshot;
 use crate::calendar::CalendarSnapshot;
-use crate::context::{self, SchedulerContext, require_member};
+use crate::context::{SchedulerContext, require_member};
 use crate::models::{EventType, ValidationStep};
 use crate::nodes::add_family_names::add_family_names;
 use crate::orchestrator::route::{NextNode, route_after_parsing};
@@ -28,33 +28,33 @@ use crate::state_utils::{RETAINED_MESSAGES, with_pruning};
 /// Parses the request.
 pub(crate) async fn nl_parser(
     state: View<FamilySchedulerState>,
-    home: RunContext<SchedulerContext>,
+    context: RunContext<SchedulerContext>,
     cx: TaskContext,
 ) -> Result<FamilySchedulerStateUpdate, NodeError> {
-    let worked = read(&state, &home, &cx).await;
-    let update = or_record_error(worked, (&state, AgentName::NlParser.name()), &home, &cx).await?;
+    let worked = read(&state, &context, &cx).await;
+    let update = or_record_error(worked, (&state, AgentName::NlParser.name()), &context, &cx).await?;
     // The first step of a request prunes the messages of earlier requests.
     Ok(if state.current_step == WorkflowStep::Start { with_pruning(update, &state, RETAINED_MESSAGES) } else { update })
 }
 
 async fn read(
     state: &FamilySchedulerState,
-    home: &SchedulerContext,
+    context: &SchedulerContext,
     cx: &TaskContext,
 ) -> Result<FamilySchedulerStateUpdate> {
-    let (now, mut answers) = (context::now(cx)?, request_state::answers(state));
+    let (now, mut answers) = (context.now(cx)?, request_state::answers(state));
     // A confirmation applies to the parse that was shown. After a later text answer, the new parse must be
     // confirmed again.
     let last_words = answers.iter().rposition(|answer| !answer.text.trim().is_empty()).unwrap_or(0);
     answers[..last_words].iter_mut().for_each(|answer| answer.fields.confirm = false);
     if let Some(last) = answers.last() {
-        add_family_names(home, &state.user_id, &last.fields.add).await?;
+        add_family_names(context, &state.user_id, &last.fields.add).await?;
     }
-    let snapshot = home.snapshot().await?;
+    let snapshot = context.snapshot().await?;
     require_member(&snapshot, &state.user_id)?;
     // Parse against the events the user may see, so that private events are neither matched nor revealed.
     let snapshot = visible_snapshot(&snapshot, &state.user_id);
-    let (mut parsed, model_reply) = parse_request(state, home, cx, (&answers, &snapshot, now)).await?;
+    let (mut parsed, model_reply) = parse_request(state, context, cx, (&answers, &snapshot, now)).await?;
     answers.iter().for_each(|answer| answer.fields.merge_into(&mut parsed, &snapshot, now));
     let problems = problems(&parsed, &answers);
     let is_confirmed = answers.iter().any(|answer| answer.fields.confirm);
@@ -90,19 +90,19 @@ async fn read(
 /// Parses the request and the answers, by rules and by the model, and returns the model reply for caching.
 async fn parse_request(
     state: &FamilySchedulerState,
-    home: &SchedulerContext,
+    context: &SchedulerContext,
     cx: &TaskContext,
     (answers, snapshot, now): (&[ClarificationAnswer], &CalendarSnapshot, Time),
 ) -> Result<(ParsedRequest, Option<CachedModelReply>)> {
     let request = ParseInput { text: &state.user_input, user_id: &state.user_id, now, snapshot };
     let (full, last) = parse_by_rules(&request, answers);
-    let Some(model) = &home.model else { return Ok((full, None)) };
+    let Some(model) = &context.model else { return Ok((full, None)) };
     let (picked, answers) = (picked(answers), in_words(answers).collect::<Vec<&str>>());
     let words = std::iter::once(request.text).chain(answers.iter().copied()).map(str::to_owned).collect();
     let model_reply = call_model_once((state, cx), model, words, prompt(&request, &answers, &full.event_ids)?).await?;
     let parsed = match &model_reply.answered {
         ModelReply::Parsed(output) => {
-            let (model_parse, info) = (ModelParse::read(output.clone())?, model.info());
+            let (model_parse, info) = (ModelParse::from_json(output.clone())?, model.info());
             let rules = RuleParse { full: &full, last: last.as_ref(), picked };
             merge_parses(&request, &model_parse, rules, &format!("{}/{}", info.provider, info.name))?
         }
@@ -159,8 +159,8 @@ fn chosen_name<'a>(
         chosen.filter_map(|fields| if is_resource { fields.resources.as_ref() } else { fields.participants.as_ref() });
     let id = chosen.flatten().find(|id| unknown.near.contains(id))?;
     match is_resource {
-        true => request.snapshot.resources.get(id).map(|one| one.name.as_str()),
-        false => request.snapshot.members.get(id).map(|one| one.name.as_str()),
+        true => request.snapshot.resources.get(id).map(|resource| resource.name.as_str()),
+        false => request.snapshot.members.get(id).map(|member| member.name.as_str()),
     }
 }
 
@@ -181,18 +181,21 @@ fn problems(parsed: &ParsedRequest, answers: &[ClarificationAnswer]) -> Vec<Stri
     let mut problems = parsed.problems.clone();
     let is_added = |name: &str| answers.iter().flat_map(|answer| &answer.fields.add).any(|new| new.name == name);
     for unknown in &parsed.unknown_names {
-        let kind = if unknown.is_resource_like { "resource" } else { "person" };
+        let (kind, question) = match unknown.is_resource_like {
+            true => ("resource", "Which one do you mean?"),
+            false => ("person", "Who do you mean?"),
+        };
         problems.push(match is_added(&unknown.text) {
             // The name is still unknown because the user who wanted to add it is not a parent.
-            true => format!("Only a parent can add “{}” to the family; please ask one.", unknown.text),
-            false => format!("I do not know a {kind} called “{}”.", unknown.text),
+            true => format!("Only a parent can add “{}” to the family. Please ask one.", unknown.text),
+            false => format!("I do not know a {kind} called “{}”. {question}", unknown.text),
         });
     }
     let names_event = matches!(parsed.data.event_type, EventType::Modify | EventType::Cancel);
     match parsed.event_ids.len() {
-        0 if names_event => problems.push("I could not find the event you mean.".to_owned()),
+        0 if names_event => problems.push("I could not find the event. Which one do you mean?".to_owned()),
         0 | 1 => {}
-        several if names_event => problems.push(format!("{several} events match.")),
+        several if names_event => problems.push(format!("{several} events match. Which one do you mean?")),
         _ => {}
     }
     problems

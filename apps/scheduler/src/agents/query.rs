@@ -104,8 +104,8 @@ impl QueryContext<'_> {
             let mut people = event.participants.iter().map(|participant| participant.member.as_str());
             !is_transparent(event) && people.any(|member| members.contains(&member))
         };
-        let taken = BusyIndex::new(self.snapshot, &upcoming, is_theirs)?;
-        let busy: Vec<TimeRange> = taken.entries().iter().map(|entry| entry.span).collect();
+        let index = BusyIndex::new(self.snapshot, &upcoming, is_theirs)?;
+        let busy: Vec<TimeRange> = index.entries().iter().map(|entry| entry.span).collect();
         let mut free = Vec::new();
         for stretch in without(&shared_day_windows(self.snapshot, &members, &upcoming)?, &busy) {
             if stretch.minutes() >= GRID_MINUTES {
@@ -192,8 +192,9 @@ impl QueryContext<'_> {
     fn existing_conflicts(&self) -> Result<Map<String, Value>> {
         let mut conflicts = scan::scan_conflicts_within(self.snapshot, self.span_or_year()?, self.viewer)?;
         let people = &self.question.people;
-        conflicts
-            .retain(|one| people.is_empty() || one.participants_affected.iter().any(|member| people.contains(member)));
+        conflicts.retain(|conflict| {
+            people.is_empty() || conflict.participants_affected.iter().any(|member| people.contains(member))
+        });
         let fits = !conflicts.iter().any(|conflict| conflict.severity.is_blocking());
         Ok(fitting(fits, &conflicts, &[]))
     }

@@ -7,7 +7,7 @@ use crate::agents::agent_update::{AgentFinding, CERTAIN, confidence, json, or_re
 use crate::agents::query::{CalendarQuery, answer_query};
 use crate::agents::{time_zone_of, words};
 use crate::calendar::{CalendarSnapshot, TimeRange};
-use crate::context::{self, SchedulerContext};
+use crate::context::SchedulerContext;
 use crate::models::{QueryData, QueryType};
 use crate::planning::event_request::EventRequest;
 use crate::state::request_state;
@@ -19,19 +19,19 @@ const MAX_LISTED: usize = 5;
 /// Answers a query.
 pub(crate) async fn query(
     state: View<FamilySchedulerState>,
-    home: RunContext<SchedulerContext>,
+    context: RunContext<SchedulerContext>,
     cx: TaskContext,
 ) -> Result<FamilySchedulerStateUpdate, NodeError> {
-    let worked = run_query(&state, &home, &cx).await;
-    or_record_error(worked, (&state, AgentName::Query.name()), &home, &cx).await
+    let worked = run_query(&state, &context, &cx).await;
+    or_record_error(worked, (&state, AgentName::Query.name()), &context, &cx).await
 }
 
 async fn run_query(
     state: &FamilySchedulerState,
-    home: &SchedulerContext,
+    context: &SchedulerContext,
     cx: &TaskContext,
 ) -> Result<FamilySchedulerStateUpdate> {
-    let (now, snapshot) = (context::now(cx)?, home.snapshot().await?);
+    let (now, snapshot) = (context.now(cx)?, context.snapshot().await?);
     let parsed = request_state::parsed_request(state)?;
     let data = &parsed.data;
     let mut question = CalendarQuery::new(parsed.query.unwrap_or(QueryType::EventLookup));
@@ -55,7 +55,7 @@ async fn run_query(
     let result = answer_query(&snapshot, &state.user_id, &question, now)?;
     let text = match parsed.asks_existing_conflicts {
         true => describe_conflicts(&result),
-        false => describe_result(&result, &snapshot, &state.user_id)?,
+        false => describe_result(&result, &snapshot, (&state.user_id, &question.people))?,
     };
     let finding = AgentFinding {
         agent: AgentName::Query,
@@ -71,7 +71,8 @@ async fn run_query(
 /// Describes the existing conflicts of the calendar.
 fn describe_conflicts(result: &QueryData) -> String {
     let conflicts = result.results.get("conflicts").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let some: Vec<&str> = conflicts.iter().filter_map(|one| one["details"].as_str()).take(MAX_LISTED).collect();
+    let some: Vec<&str> =
+        conflicts.iter().filter_map(|conflict| conflict["details"].as_str()).take(MAX_LISTED).collect();
     match (some.is_empty(), conflicts.len() - some.len()) {
         (true, _) => "There are no conflicts.".to_owned(),
         (false, 0) => some.join(" "),
@@ -79,44 +80,53 @@ fn describe_conflicts(result: &QueryData) -> String {
     }
 }
 
+/// Returns the answer to a query for free times without a result. `people` are the queried members; empty means all.
+fn no_common_time(people: &[String], snapshot: &CalendarSnapshot) -> String {
+    let all: Vec<String> = snapshot.members.keys().cloned().collect();
+    match if people.is_empty() { &all } else { people } {
+        [member] => format!("{} has no free time in this period.", words::names(snapshot, &[member])),
+        several => format!("{} have no free time in common in this period.", words::names(snapshot, several)),
+    }
+}
+
 /// Describes the result of a query in one or two sentences.
-fn describe_result(result: &QueryData, snapshot: &CalendarSnapshot, user_id: &str) -> Result<String> {
+fn describe_result(
+    result: &QueryData,
+    snapshot: &CalendarSnapshot,
+    (user_id, people): (&str, &[String]),
+) -> Result<String> {
     let zone = time_zone_of(snapshot, user_id)?;
     let list = |key: &str| result.results.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
-    let span = |one: &Value, (start, end): (&str, &str)| -> Option<String> {
-        let time = |key: &str| superstep::core::time::Time::parse(one[key].as_str()?).ok();
+    let span = |entry: &Value, (start, end): (&str, &str)| -> Option<String> {
+        let time = |key: &str| superstep::core::time::Time::parse(entry[key].as_str()?).ok();
         Some(words::format_range(&zone, &TimeRange::new(time(start)?, time(end)?)?))
     };
-    let times = || list("slots").iter().filter_map(|one| span(one, ("start_time", "end_time"))).collect::<Vec<_>>();
+    let times = || list("slots").iter().filter_map(|slot| span(slot, ("start_time", "end_time"))).collect::<Vec<_>>();
     Ok(match result.query_type {
         QueryType::Availability => {
             let free: Vec<String> =
-                list("free").iter().filter_map(|one| span(one, ("start", "end"))).take(MAX_LISTED).collect();
-            if free.is_empty() {
-                "There is no time when everyone is free.".to_owned()
-            } else {
-                format!("Free: {}.", free.join("; "))
-            }
+                list("free").iter().filter_map(|range| span(range, ("start", "end"))).take(MAX_LISTED).collect();
+            if free.is_empty() { no_common_time(people, snapshot) } else { format!("Free: {}.", free.join("; ")) }
         }
         QueryType::EventLookup => {
             let events = list("events");
-            let line = |one: &Value| {
-                let when = span(one, ("start", "end")).or_else(|| span(one, ("start_time", "end_time")))?;
-                Some(format!("{} on {when}", words::quoted(one["title"].as_str()?)))
+            let line = |entry: &Value| {
+                let when = span(entry, ("start", "end")).or_else(|| span(entry, ("start_time", "end_time")))?;
+                Some(format!("{} on {when}", words::quoted(entry["title"].as_str()?)))
             };
             let some: Vec<String> = events.iter().filter_map(line).take(MAX_LISTED).collect();
             match (some.is_empty(), events.len() - some.len().min(events.len())) {
-                (true, _) => "There is nothing on the calendar.".to_owned(),
+                (true, _) => "I found no matching event.".to_owned(),
                 (false, 0) => format!("{}.", some.join("; ")),
                 (false, more) => format!("{}; and {more} more.", some.join("; ")),
             }
         }
         QueryType::ResourceStatus => {
-            let line = |one: &Value| {
-                let free = one["available"].as_bool()?;
+            let line = |entry: &Value| {
+                let free = entry["available"].as_bool()?;
                 Some(format!(
                     "{} is {}",
-                    words::resource_as_subject(one["resource_name"].as_str()?),
+                    words::resource_as_subject(entry["resource_name"].as_str()?),
                     if free { "free" } else { "taken" }
                 ))
             };
@@ -128,8 +138,10 @@ fn describe_result(result: &QueryData, snapshot: &CalendarSnapshot, user_id: &st
                 None => "Yes, that fits.".to_owned(),
             },
             _ => {
-                let details: Vec<String> =
-                    list("conflicts").iter().filter_map(|one| one["details"].as_str().map(str::to_owned)).collect();
+                let details: Vec<String> = list("conflicts")
+                    .iter()
+                    .filter_map(|conflict| conflict["details"].as_str().map(str::to_owned))
+                    .collect();
                 if details.is_empty() {
                     "No, there is no free time for it.".to_owned()
                 } else {

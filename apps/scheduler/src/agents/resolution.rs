@@ -103,7 +103,7 @@ impl ResolutionPlan {
         let matters = self.touched.iter().any(|priority| *priority >= Priority::High);
         let touched = 10 * self.touched.len() as i64 + if matters { 20 } else { 0 };
         let value = base - touched - 5 * (self.shift / 120).min(5);
-        Score::near(value as f64 / 100.0 * solved as f64 / conflicts as f64)
+        Score::clamped(value as f64 / 100.0 * solved as f64 / conflicts as f64)
     }
 }
 
@@ -157,7 +157,7 @@ impl<'a> ResolutionContext<'a> {
         let mut resolution = ProposedResolution {
             resolution_id: String::new(),
             strategy: plan.strategy,
-            score: Score::near(0.0),
+            score: Score::clamped(0.0),
             description: plan.description.clone(),
             changes: plan.changes.clone(),
             conflicts_resolved: Vec::new(),
@@ -168,16 +168,17 @@ impl<'a> ResolutionContext<'a> {
         changes.iter().for_each(|change| copy.apply(change.clone()));
         let ChangeConflicts { of_event: left, of_other_events: others } =
             detect_change_conflicts(&self.with_event, &copy, (&after, &changes), self.requester, self.now)?;
-        let is_new = |one: &&Conflict| !conflicts.iter().any(|old| old.id == one.id);
-        let is_left = |one: &&Conflict| left.iter().any(|left| left.id == one.id);
-        let solved: Vec<String> = conflicts.iter().filter(|one| !is_left(one)).map(|one| one.id.clone()).collect();
-        let harms = left.iter().filter(is_new).any(|one| one.severity.is_blocking());
+        let is_new = |conflict: &&Conflict| !conflicts.iter().any(|old| old.id == conflict.id);
+        let is_left = |conflict: &&Conflict| left.iter().any(|left| left.id == conflict.id);
+        let solved: Vec<String> =
+            conflicts.iter().filter(|conflict| !is_left(conflict)).map(|conflict| conflict.id.clone()).collect();
+        let harms = left.iter().filter(is_new).any(|conflict| conflict.severity.is_blocking());
         if solved.is_empty() || harms || !others.is_empty() {
             return Ok(None);
         }
-        resolution.side_effects.extend(left.iter().filter(is_new).map(|one| one.details.clone()));
+        resolution.side_effects.extend(left.iter().filter(is_new).map(|conflict| conflict.details.clone()));
         let remaining = conflicts.iter().filter(is_left);
-        resolution.side_effects.extend(remaining.map(|one| format!("Remaining conflict: {}", one.details)));
+        resolution.side_effects.extend(remaining.map(|conflict| format!("Remaining conflict: {}", conflict.details)));
         resolution.score = plan.score(solved.len(), conflicts.len());
         resolution.conflicts_resolved = solved;
         Ok(Some(resolution))

@@ -11,7 +11,7 @@ use crate::agents::agent_update::{
     AgentFinding, confidence, json, or_record_error, reject_proposal, validated, with_final_answer,
 };
 use crate::agents::resolution::propose_resolutions;
-use crate::context::{self, SchedulerContext};
+use crate::context::SchedulerContext;
 use crate::models::{
     EventStatus, ProposedEvent, ProposedResolution, ResolutionChange, ResolutionData, Score, Strategy, ValidationStep,
 };
@@ -56,14 +56,14 @@ pub struct EditedResolution {
 impl ResolutionChoice {
     /// Returns the selected or edited resolution; `None` if all are declined.
     pub(crate) fn selected(self, proposed: &[ProposedResolution]) -> Option<ProposedResolution> {
-        let one = |id: &str| proposed.iter().find(|one| one.resolution_id == id).cloned();
+        let find = |id: &str| proposed.iter().find(|resolution| resolution.resolution_id == id).cloned();
         match self {
-            Self::Selected { resolution_id } => one(&resolution_id),
+            Self::Selected { resolution_id } => find(&resolution_id),
             Self::Declined { .. } => None,
             Self::Edited { resolution: EditedResolution { resolution_id, strategy, changes } } => {
                 Some(ProposedResolution {
                     description: "Your own resolution.".to_owned(),
-                    score: Score::near(0.0),
+                    score: Score::clamped(0.0),
                     conflicts_resolved: Vec::new(),
                     side_effects: Vec::new(),
                     resolution_id,
@@ -78,17 +78,17 @@ impl ResolutionChoice {
 /// Proposes resolutions, and interrupts the run for the choice of the user.
 pub(crate) async fn resolution(
     state: View<FamilySchedulerState>,
-    home: RunContext<SchedulerContext>,
+    context: RunContext<SchedulerContext>,
     cx: TaskContext,
     interrupts: Interrupts,
 ) -> Result<FamilySchedulerStateUpdate, NodeError> {
     // Recorded, so that the answer refers to the resolutions that were shown, even if the calendar has changed.
-    let resolution_data = cx.once("ways out", search(&state, &home, &cx)).await;
+    let resolution_data = cx.once("ways out", search(&state, &context, &cx)).await;
     let resolution_data: ResolutionData = match resolution_data {
         Ok(resolution_data) => resolution_data,
         Err(error) => {
             let error = error.into_error();
-            return or_record_error(Err(error), (&state, AgentName::Resolution.name()), &home, &cx).await;
+            return or_record_error(Err(error), (&state, AgentName::Resolution.name()), &context, &cx).await;
         }
     };
     let choice = match request_state::is_declined(&state) {
@@ -106,16 +106,16 @@ pub(crate) async fn resolution(
             serde_json::from_value(answer)?
         }
     };
-    let now = context::now(&cx)?;
+    let now = context.now(&cx)?;
     let base_update = resolution_update(&state, &resolution_data, now)?;
-    if let Some(taken) = choice.selected(&resolution_data.proposed_resolutions) {
-        return Ok(base_update.selected_resolution(Some(taken)).workflow_status(WorkflowStatus::InProgress));
+    if let Some(resolution) = choice.selected(&resolution_data.proposed_resolutions) {
+        return Ok(base_update.selected_resolution(Some(resolution)).workflow_status(WorkflowStatus::InProgress));
     }
     let event = state.proposed_event.clone();
     if let Some(event) = &event
-        && let Err(error) = reject_proposal(&home, &state.user_id, &event.event_id).await
+        && let Err(error) = reject_proposal(&context, &state.user_id, &event.event_id).await
     {
-        let update = or_record_error(Err(error), (&state, AgentName::Resolution.name()), &home, &cx).await?;
+        let update = or_record_error(Err(error), (&state, AgentName::Resolution.name()), &context, &cx).await?;
         return Ok(update.notes((request_state::DECLINED.to_owned(), true.into())));
     }
     let event = event.map(|event| ProposedEvent { status: EventStatus::Rejected, ..event });
@@ -124,8 +124,8 @@ pub(crate) async fn resolution(
     Ok(with_final_answer(declined, WorkflowStatus::Completed, "OK, nothing was planned.", now))
 }
 
-async fn search(state: &FamilySchedulerState, home: &SchedulerContext, cx: &TaskContext) -> Result<ResolutionData> {
-    let (now, snapshot) = (context::now(cx)?, home.snapshot().await?);
+async fn search(state: &FamilySchedulerState, context: &SchedulerContext, cx: &TaskContext) -> Result<ResolutionData> {
+    let (now, snapshot) = (context.now(cx)?, context.snapshot().await?);
     let drawn = request_state::plan(state)?.apply_to(&snapshot, &state.user_id, now)?;
     let conflicts = state.detected_conflicts.clone().unwrap_or_default().conflicts;
     propose_resolutions(&drawn.snapshot, &drawn.event, &conflicts, &state.user_id, now)
@@ -168,21 +168,22 @@ fn question(state: &FamilySchedulerState, resolution_data: &ResolutionData) -> V
 
 /// Restricts the answer to proposed resolutions and edits of them.
 fn schema(resolution_data: &ResolutionData) -> Result<Value> {
-    let ids: Vec<&str> = resolution_data.proposed_resolutions.iter().map(|one| one.resolution_id.as_str()).collect();
+    let ids: Vec<&str> =
+        resolution_data.proposed_resolutions.iter().map(|resolution| resolution.resolution_id.as_str()).collect();
     // The schema is embedded in another one, where references to its own definitions would not resolve.
     let schema_settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     let mut changed = json(&schema_settings.into_generator().into_root_schema_for::<EditedResolution>())?;
     changed["properties"]["resolution_id"] = json!({ "enum": ids });
-    let one = |name: &str, schema: Value| {
+    let alternative = |name: &str, schema: Value| {
         json!({
             "type": "object", "properties": { name: schema }, "required": [name], "additionalProperties": false,
         })
     };
     Ok(json!({
         "anyOf": [
-            one("resolution_id", json!({ "enum": ids })),
-            one("decline", json!({ "const": true })),
-            one("resolution", changed),
+            alternative("resolution_id", json!({ "enum": ids })),
+            alternative("decline", json!({ "const": true })),
+            alternative("resolution", changed),
         ],
     }))
 }

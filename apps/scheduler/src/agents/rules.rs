@@ -36,8 +36,8 @@ pub struct ConstraintViolation {
 /// Returns an error if a recurrence rule or a time zone in the snapshot is invalid.
 pub fn violations(snapshot: &CalendarSnapshot, event: &Event, span: &TimeRange) -> Result<Vec<ConstraintViolation>> {
     let availability = AvailabilityCheck::new(snapshot, event, span)?;
-    let breaches = availability.violations(&[*span]);
-    let constraint_violations = breaches.into_iter().map(|Violation { rule, member }| {
+    let violations = availability.violations(&[*span]);
+    let constraint_violations = violations.into_iter().map(|Violation { rule, member }| {
         let text = describe_with_name(snapshot, rule);
         ConstraintViolation { rule: rule.clone(), member: member.map(str::to_owned), text }
     });
@@ -79,7 +79,7 @@ pub(super) struct Violation<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CheckedOccurrence<'a, 's> {
     pub(super) snapshot: &'s CalendarSnapshot,
-    pub(super) taken: &'s BusyIndex,
+    pub(super) busy: &'s BusyIndex,
     pub(super) event: &'a Event,
     pub(super) span: TimeRange,
     /// Series group of the event in the busy index.
@@ -115,17 +115,17 @@ impl ConstraintSet {
     }
 
     /// Returns the constraints that one instance of an event violates.
-    pub(super) fn breaches<'a>(&'a self, case: &CheckedOccurrence<'a, '_>) -> Vec<Violation<'a>> {
-        self.rules.iter().flat_map(|rule| self.breaches_of(rule, case)).collect()
+    pub(super) fn violations<'a>(&'a self, case: &CheckedOccurrence<'a, '_>) -> Vec<Violation<'a>> {
+        self.rules.iter().flat_map(|rule| self.violations_of(rule, case)).collect()
     }
 
     /// Returns true if one instance of an event violates a hard constraint.
     pub(super) fn forbids(&self, case: &CheckedOccurrence<'_, '_>) -> bool {
         let mut hard = self.rules.iter().filter(|rule| rule.strength == ConstraintStrength::Hard);
-        hard.any(|rule| !self.breaches_of(rule, case).is_empty())
+        hard.any(|rule| !self.violations_of(rule, case).is_empty())
     }
 
-    fn breaches_of<'a>(&'a self, rule: &'a Arc<Constraint>, case: &CheckedOccurrence<'a, '_>) -> Vec<Violation<'a>> {
+    fn violations_of<'a>(&'a self, rule: &'a Arc<Constraint>, case: &CheckedOccurrence<'a, '_>) -> Vec<Violation<'a>> {
         let for_each = |is_broken: &dyn Fn(&str) -> bool| -> Vec<Violation<'a>> {
             let members = case.event.participants.iter().map(|participant| participant.member.as_str());
             let theirs = members.filter(|member| rule.member.as_deref().is_none_or(|of| of == *member));
@@ -216,11 +216,11 @@ fn weekday(date: Date) -> u8 {
 /// Returns true if another event of the member is closer than `minutes`. Overlapping events are a conflict of their own
 /// and are ignored here.
 fn is_too_close(case: &CheckedOccurrence<'_, '_>, member: &str, minutes: u32) -> bool {
-    let taken = case.taken;
+    let busy = case.busy;
     let padded = pad(&case.span, i64::from(minutes));
-    let others = taken
+    let others = busy
         .for_member(member, padded)
-        .filter(|entry| Some(taken.indexed_event(entry).series_group) != case.series_group);
+        .filter(|entry| Some(busy.indexed_event(entry).series_group) != case.series_group);
     // All instances have the same duration, so `take_while` may stop at the first one that ended before the range.
     let upto = case.own.partition_point(|own| own.start < padded.end);
     let own = case.own[..upto].iter().rev().take_while(|own| own.end > padded.start);
@@ -236,20 +236,20 @@ fn counted(case: &CheckedOccurrence<'_, '_>, member: &str, within: Option<TimeRa
     let is_another = |own: &&TimeRange| own.start != case.span.start;
     let is_in = |rest: &&TimeRange| within.start <= rest.start && rest.start < within.end;
     let own = case.own[from..to].iter().chain(case.rest.iter().filter(is_in)).filter(is_another).count();
-    case.taken.starting(member, &within, case.series_group) + own + 1
+    case.busy.starting(member, &within, case.series_group) + own + 1
 }
 
 /// Returns true if a member with higher priority needs the resource at the same time and its capacity is exceeded.
 fn is_outranked(case: &CheckedOccurrence<'_, '_>, resource: &str, members: &[String]) -> bool {
-    let (snapshot, taken) = (case.snapshot, case.taken);
+    let (snapshot, busy) = (case.snapshot, case.busy);
     if !case.event.resources.iter().any(|used| used == resource) {
         return false;
     }
-    let users = taken
+    let users = busy
         .for_resource(resource, case.span)
-        .filter(|entry| Some(taken.indexed_event(entry).series_group) != case.series_group);
+        .filter(|entry| Some(busy.indexed_event(entry).series_group) != case.series_group);
     let (spans, ranks): (Vec<TimeRange>, Vec<usize>) =
-        users.map(|entry| (entry.span, rank(&taken.indexed_event(entry).event, members))).unzip();
+        users.map(|entry| (entry.span, rank(&busy.indexed_event(entry).event, members))).unzip();
     let capacity = snapshot.resources.get(resource).map_or(0, |resource| resource.capacity as usize);
     peak_usage(&spans, &case.span).len() >= capacity && ranks.iter().any(|other| *other < rank(case.event, members))
 }
@@ -275,10 +275,10 @@ pub(super) fn describe_constraint(snapshot: &CalendarSnapshot, kind: &Constraint
         format!("{on} from {} to {}", words::format_time(from), words::format_time(to))
     };
     match kind {
-        ConstraintKind::NoEventsBefore { time } => format!("nothing starts before {}", words::format_time(*time)),
-        ConstraintKind::NoEventsAfter { time } => format!("nothing ends after {}", words::format_time(*time)),
-        ConstraintKind::BlockedWindow { days, from, to } => format!("nothing{}", window(days, *from, *to)),
-        ConstraintKind::PreferredWindow { days, from, to } => format!("best{}", window(days, *from, *to)),
+        ConstraintKind::NoEventsBefore { time } => format!("no events before {}", words::format_time(*time)),
+        ConstraintKind::NoEventsAfter { time } => format!("no events after {}", words::format_time(*time)),
+        ConstraintKind::BlockedWindow { days, from, to } => format!("no events{}", window(days, *from, *to)),
+        ConstraintKind::PreferredWindow { days, from, to } => format!("events should be{}", window(days, *from, *to)),
         ConstraintKind::MinGapMinutes { minutes } => {
             format!("at least {} between two events", words::format_duration(i64::from(*minutes)))
         }

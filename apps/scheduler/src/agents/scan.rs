@@ -49,8 +49,8 @@ fn find_conflicts(
 ) -> Result<Vec<Conflict>> {
     let is_wanted = |event: &Event| event.status == EventStatus::Confirmed && !is_transparent(event);
     // Constraints depend on the surrounding days and weeks.
-    let taken = BusyIndex::new(snapshot, &pad(&within, 8 * MINUTES_A_DAY), is_wanted)?;
-    let scan = ConflictScan { snapshot, within, taken, formatter };
+    let busy = BusyIndex::new(snapshot, &pad(&within, 8 * MINUTES_A_DAY), is_wanted)?;
+    let scan = ConflictScan { snapshot, within, busy, formatter };
     let mut conflicts = scan.people();
     conflicts.extend(scan.resources());
     conflicts.extend(scan.rules()?);
@@ -62,7 +62,7 @@ fn find_conflicts(
 struct ConflictScan<'a> {
     snapshot: &'a CalendarSnapshot,
     within: TimeRange,
-    taken: BusyIndex,
+    busy: BusyIndex,
     formatter: ConflictFormatter<'a>,
 }
 
@@ -81,33 +81,33 @@ type OverlapMap = BTreeMap<(usize, usize), Overlap>;
 
 impl ConflictScan<'_> {
     fn people(&self) -> Vec<(TimeRange, Conflict)> {
-        let mut meetings = OverlapMap::new();
-        for (member, entries) in self.taken.by_member() {
-            self.meet_along(member, entries, &mut meetings);
+        let mut overlaps = OverlapMap::new();
+        for (member, entries) in self.busy.by_member() {
+            self.sweep_member(member, entries, &mut overlaps);
         }
-        let to_conflict = |(pair, meeting): (&(usize, usize), &Overlap)| {
-            let members: Vec<&String> = meeting.members.iter().collect();
-            let text = format!("{} both need {}", self.titles(meeting), words::names(self.snapshot, &members));
-            self.conflict("time_conflict", ConflictType::TimeConflict, pair, (meeting, text))
+        let to_conflict = |(pair, overlap): (&(usize, usize), &Overlap)| {
+            let members: Vec<&String> = overlap.members.iter().collect();
+            let text = format!("{} both need {}", self.titles(overlap), words::names(self.snapshot, &members));
+            self.conflict("time_conflict", ConflictType::TimeConflict, pair, (overlap, text))
         };
-        meetings.iter().map(to_conflict).collect()
+        overlaps.iter().map(to_conflict).collect()
     }
 
     /// Adds the overlaps of one member. Entries are sorted by time, so that the earliest conflicts are found first;
     /// the sweep stops at the maximum number of conflicts.
-    fn meet_along<'e>(&self, member: &str, entries: impl Iterator<Item = &'e BusyEntry>, meetings: &mut OverlapMap) {
+    fn sweep_member<'e>(&self, member: &str, entries: impl Iterator<Item = &'e BusyEntry>, overlaps: &mut OverlapMap) {
         let mut open: Vec<&BusyEntry> = Vec::new();
         let mut own = BTreeSet::new();
         for entry in entries.filter(|entry| entry.span.overlaps(&self.within)) {
             open.retain(|other| other.span.end > entry.span.start);
             let is_other = |other: &&&BusyEntry| {
-                self.taken.indexed_event(other).series_group != self.taken.indexed_event(entry).series_group
+                self.busy.indexed_event(other).series_group != self.busy.indexed_event(entry).series_group
             };
             for other in open.iter().filter(is_other) {
                 let severity =
-                    severity(&self.taken.indexed_event(other).event, &self.taken.indexed_event(entry).event, member);
-                let meeting = self.meet(&[other, entry], severity, meetings);
-                meeting.members.insert(member.to_owned());
+                    severity(&self.busy.indexed_event(other).event, &self.busy.indexed_event(entry).event, member);
+                let overlap = self.record_overlap(&[other, entry], severity, overlaps);
+                overlap.members.insert(member.to_owned());
                 own.insert((other.event, entry.event));
                 if own.len() >= MAX_CONFLICTS {
                     return;
@@ -119,7 +119,7 @@ impl ConflictScan<'_> {
 
     fn resources(&self) -> Vec<(TimeRange, Conflict)> {
         let mut conflicts = Vec::new();
-        for (resource, entries) in self.taken.by_resource() {
+        for (resource, entries) in self.busy.by_resource() {
             let Some(resource_record) = self.snapshot.resources.get(resource) else { continue };
             let mut crowds = OverlapMap::new();
             let mut open: Vec<&BusyEntry> = Vec::new();
@@ -127,10 +127,10 @@ impl ConflictScan<'_> {
                 open.retain(|other| other.span.end > entry.span.start);
                 open.push(entry);
                 if open.len() > resource_record.capacity as usize {
-                    let events = open.iter().map(|entry| &self.taken.indexed_event(entry).event);
+                    let events = open.iter().map(|entry| &self.busy.indexed_event(entry).event);
                     let is_critical = events.into_iter().any(|event| event.priority == Priority::Critical);
                     let severity = if is_critical { Severity::Critical } else { Severity::High };
-                    self.meet(&open, severity, &mut crowds);
+                    self.record_overlap(&open, severity, &mut crowds);
                 }
                 if crowds.len() >= MAX_CONFLICTS {
                     break;
@@ -150,22 +150,22 @@ impl ConflictScan<'_> {
     }
 
     /// Records an overlap. The first and the last of the overlapping events identify it.
-    fn meet<'m>(&self, met: &[&BusyEntry], severity: Severity, all: &'m mut OverlapMap) -> &'m mut Overlap {
+    fn record_overlap<'m>(&self, met: &[&BusyEntry], severity: Severity, all: &'m mut OverlapMap) -> &'m mut Overlap {
         let (first, last) = (met[0], met[met.len() - 1]);
         let pair = (first.event.min(last.event), first.event.max(last.event));
-        let meeting = all.entry(pair).or_insert_with(|| Overlap {
+        let overlap = all.entry(pair).or_insert_with(|| Overlap {
             times: BTreeSet::new(),
             severity,
             members: BTreeSet::new(),
-            events: met.iter().map(|entry| self.taken.indexed_event(entry).event.clone()).collect(),
+            events: met.iter().map(|entry| self.busy.indexed_event(entry).event.clone()).collect(),
         });
-        meeting.times.insert(last.span);
-        meeting.severity = meeting.severity.max(severity);
-        meeting
+        overlap.times.insert(last.span);
+        overlap.severity = overlap.severity.max(severity);
+        overlap
     }
 
-    fn titles(&self, meeting: &Overlap) -> String {
-        words::join_list(&meeting.events.iter().map(|event| self.formatter.title(event)).collect::<Vec<String>>())
+    fn titles(&self, overlap: &Overlap) -> String {
+        words::join_list(&overlap.events.iter().map(|event| self.formatter.title(event)).collect::<Vec<String>>())
     }
 
     fn conflict(
@@ -173,52 +173,52 @@ impl ConflictScan<'_> {
         kind_of_id: &str,
         kind: ConflictType,
         (one, other): &(usize, usize),
-        (meeting, text): (&Overlap, String),
+        (overlap, text): (&Overlap, String),
     ) -> (TimeRange, Conflict) {
-        let first = meeting.times.first().copied().unwrap_or(self.within);
-        let latest = meeting.events.last();
-        let id = |index: usize| &self.taken.events()[index].event.id;
+        let first = overlap.times.first().copied().unwrap_or(self.within);
+        let latest = overlap.events.last();
+        let id = |index: usize| &self.busy.events()[index].event.id;
         let conflict = Conflict {
             id: format!("{kind_of_id}:{}:{}", id(*one), id(*other)),
             kind,
-            severity: meeting.severity,
+            severity: overlap.severity,
             conflicting_event_id: latest.map(|event| event.id.clone()),
             conflicting_event_title: latest.map(|event| self.formatter.viewer.title(self.snapshot, event)),
-            participants_affected: meeting.members.iter().cloned().collect(),
-            details: format!("{text} {}.", self.formatter.when(&first, meeting.times.len())),
+            participants_affected: overlap.members.iter().cloned().collect(),
+            details: format!("{text} {}.", self.formatter.when(&first, overlap.times.len())),
         };
         (first, conflict)
     }
 
     fn rules(&self) -> Result<Vec<(TimeRange, Conflict)>> {
         let mut times: BTreeMap<usize, Vec<TimeRange>> = BTreeMap::new();
-        for entry in self.taken.entries() {
+        for entry in self.busy.entries() {
             times.entry(entry.event).or_default().push(entry.span);
         }
         // Groups each series with its overrides, so that only these few are checked per event.
         let mut wholes: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for index in times.keys() {
-            wholes.entry(self.taken.events()[*index].series_group).or_default().push(*index);
+            wholes.entry(self.busy.events()[*index].series_group).or_default().push(*index);
         }
         let mut conflicts = Vec::new();
         for (index, own) in &times {
-            let indexed = &self.taken.events()[*index];
+            let indexed = &self.busy.events()[*index];
             let book = ConstraintSet::new(self.snapshot, &indexed.event)?;
             let others = wholes.get(&indexed.series_group).into_iter().flatten().filter(|other| *other != index);
             let rest: Vec<TimeRange> = others.filter_map(|other| times.get(other)).flatten().copied().collect();
             let mut by_rule = BTreeMap::new();
             for span in own.iter().filter(|span| span.overlaps(&self.within)) {
-                let (snapshot, taken, event) = (self.snapshot, &self.taken, indexed.event.as_ref());
+                let (snapshot, busy, event) = (self.snapshot, &self.busy, indexed.event.as_ref());
                 let case = CheckedOccurrence {
                     snapshot,
-                    taken,
+                    busy,
                     event,
                     span: *span,
                     series_group: Some(indexed.series_group),
                     own,
                     rest: &rest,
                 };
-                self.breaches(&book, &case, &mut by_rule);
+                self.violations(&book, &case, &mut by_rule);
             }
             for raw in by_rule.into_values() {
                 let mut conflict = raw.conflict_with_owner(&indexed.event, &self.formatter);
@@ -230,17 +230,18 @@ impl ConflictScan<'_> {
         Ok(conflicts)
     }
 
-    fn breaches(
+    fn violations(
         &self,
         book: &ConstraintSet,
         case: &CheckedOccurrence<'_, '_>,
         all: &mut BTreeMap<ConflictKey, RawConflict>,
     ) {
         let mut here: BTreeMap<&str, RawConflict> = BTreeMap::new();
-        for breach in book.breaches(case) {
-            let conflict =
-                here.entry(&breach.rule.id).or_insert_with(|| RawConflict::from_constraint(breach.rule, case.span));
-            conflict.members.extend(breach.member.map(str::to_owned));
+        for violation in book.violations(case) {
+            let conflict = here
+                .entry(&violation.rule.id)
+                .or_insert_with(|| RawConflict::from_constraint(violation.rule, case.span));
+            conflict.members.extend(violation.member.map(str::to_owned));
         }
         here.into_values().for_each(|conflict| conflict.add_to(all));
     }

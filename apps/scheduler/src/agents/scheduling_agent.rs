@@ -5,7 +5,7 @@ use superstep::{NodeError, Result, RunContext, TaskContext, View};
 use crate::agents::agent_update::{AgentFinding, confidence, json, or_record_error, proposed, validated};
 use crate::agents::{slots, time_zone_of, words};
 use crate::calendar::{CalendarChange, CalendarSnapshot, Event, TimeRange};
-use crate::context::{self, SchedulerContext};
+use crate::context::SchedulerContext;
 use crate::models::{EventStatus, ValidationStep};
 use crate::planning::event_plan::PlannedAction;
 use crate::planning::event_request::EventRequest;
@@ -17,21 +17,21 @@ use crate::zone::NamedTimeZone;
 /// Finds a time for the event of the plan.
 pub(crate) async fn scheduling(
     state: View<FamilySchedulerState>,
-    home: RunContext<SchedulerContext>,
+    context: RunContext<SchedulerContext>,
     cx: TaskContext,
 ) -> Result<FamilySchedulerStateUpdate, NodeError> {
-    let worked = search(&state, &home, &cx).await;
-    or_record_error(worked, (&state, AgentName::Scheduling.name()), &home, &cx).await
+    let worked = search(&state, &context, &cx).await;
+    or_record_error(worked, (&state, AgentName::Scheduling.name()), &context, &cx).await
 }
 
 async fn search(
     state: &FamilySchedulerState,
-    home: &SchedulerContext,
+    context: &SchedulerContext,
     cx: &TaskContext,
 ) -> Result<FamilySchedulerStateUpdate> {
     let type_mismatch = |message: String| superstep::Error::new(superstep::ErrorCode::TypeMismatch, message);
     validate_state_transition(state, "scheduling").map_err(type_mismatch)?;
-    let (now, snapshot) = (context::now(cx)?, home.snapshot().await?);
+    let (now, snapshot) = (context.now(cx)?, context.snapshot().await?);
     let parsed = request_state::parsed_request(state)?;
     let id = request_state::event_id(state).unwrap_or_default();
     let event_request = EventRequest { snapshot: &snapshot, user_id: &state.user_id, parsed: &parsed, id: &id, now };
@@ -49,7 +49,9 @@ async fn search(
     let finding = AgentFinding {
         agent: AgentName::Scheduling,
         step: WorkflowStep::Scheduling,
-        confidence: confidence(slot.as_ref().map_or(0.5, |slot| slot.score.value().max(crate::state_utils::SURE))),
+        confidence: confidence(
+            slot.as_ref().map_or(0.5, |slot| slot.score.value().max(crate::state_utils::CONFIDENCE_THRESHOLD)),
+        ),
         reasoning: format!("{} candidate times evaluated", scheduling_data.candidate_times.len()),
         data: json(&scheduling_data)?,
         explanation: explanation.clone(),
@@ -63,7 +65,7 @@ async fn search(
     match &mut plan.action {
         PlannedAction::Create(event) => {
             event.span = span;
-            propose((**event).clone(), home, &state.user_id).await?;
+            propose((**event).clone(), context, &state.user_id).await?;
         }
         PlannedAction::Modify(difference) => difference.time = Some(span).filter(|_| is_moved),
     }
@@ -88,11 +90,11 @@ pub(crate) fn search_window_text(zone: &NamedTimeZone, within: Option<&TimeRange
     }
 }
 
-async fn propose(event: Event, home: &SchedulerContext, user_id: &str) -> Result<()> {
+async fn propose(event: Event, context: &SchedulerContext, user_id: &str) -> Result<()> {
     let propose = move |snapshot: &CalendarSnapshot| {
         // If the node runs again after a crash, the event exists already, possibly with a later status.
         let is_there = snapshot.events.contains_key(&event.id);
         Ok(if is_there { Vec::new() } else { vec![CalendarChange::Event(Box::new(event))] })
     };
-    home.store.change(&home.family_id, user_id, "propose", propose).await.map(drop)
+    context.store.change(&context.family_id, user_id, "propose", propose).await.map(drop)
 }

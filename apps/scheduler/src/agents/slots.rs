@@ -156,16 +156,17 @@ impl SlotSearch<'_> {
         let event = Arc::new(Event { span: *span, ..self.event.clone() });
         let year = year_from(&self.zone, span.start)?;
         let within = intersection(&year, &self.horizon).unwrap_or(year);
-        let spans: Vec<TimeRange> = self.snapshot.instances_of(&event, &within)?.iter().map(|one| one.span).collect();
+        let spans: Vec<TimeRange> =
+            self.snapshot.instances_of(&event, &within)?.iter().map(|instance| instance.span).collect();
         Ok(Some(spans).filter(|spans| spans.first().is_some_and(|first| first.start == span.start)))
     }
 
     /// Computes the penalty for soft constraints, missing participants and small gaps, in hundredths.
     fn penalty(&self, spans: &[TimeRange]) -> i64 {
         let mut rules: Vec<(&str, u8)> = Vec::new();
-        for breach in self.availability.violations(spans) {
-            if let ConstraintStrength::Soft(weight) = breach.rule.strength {
-                rules.push((&breach.rule.id, weight));
+        for violation in self.availability.violations(spans) {
+            if let ConstraintStrength::Soft(weight) = violation.rule.strength {
+                rules.push((&violation.rule.id, weight));
             }
         }
         rules.dedup();
@@ -185,7 +186,7 @@ impl SlotSearch<'_> {
         let missing = self.availability.unavailable_participants(spans);
         let has_time = |id: &&String| !missing.iter().any(|participant| participant.member == **id);
         let members = self.event.participants.iter().map(|participant| &participant.member);
-        let soft = self.availability.violations(spans).into_iter().map(|breach| breach.rule);
+        let soft = self.availability.violations(spans).into_iter().map(|violation| violation.rule);
         let mut violations: Vec<String> = soft
             .filter(|rule| rule.strength != ConstraintStrength::Hard)
             .map(|rule| describe_with_name(self.snapshot, rule))
@@ -194,7 +195,7 @@ impl SlotSearch<'_> {
         Ok(TimeSlot {
             start_time: first.start,
             end_time: first.end,
-            score: Score::near(f64::from(100 - u8::try_from(lost.clamp(0, 100)).unwrap_or(100)) / 100.0),
+            score: Score::clamped(f64::from(100 - u8::try_from(lost.clamp(0, 100)).unwrap_or(100)) / 100.0),
             available_participants: members.filter(has_time).cloned().collect(),
             constraint_violations: violations,
         })

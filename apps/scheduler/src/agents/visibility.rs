@@ -25,7 +25,8 @@ impl Viewer<'_> {
             return true;
         }
         let Self::Member(member) = self else { return false };
-        let is_owner = event.owner == member || calendar.is_some_and(|one| one.owner.as_deref() == Some(member));
+        let is_owner =
+            event.owner == member || calendar.is_some_and(|calendar| calendar.owner.as_deref() == Some(member));
         is_owner || event.participants.iter().any(|participant| participant.member == member)
     }
 
@@ -84,7 +85,7 @@ pub(crate) fn can_modify_instances(
     which: SeriesSelection,
 ) -> bool {
     let others = event.recurrence_override.as_ref().filter(|_| !matches!(which, SeriesSelection::This(_)));
-    let series = others.and_then(|of| snapshot.events.get(&of.series));
+    let series = others.and_then(|replaced| snapshot.events.get(&replaced.series));
     can_modify(snapshot, member, event) && series.is_none_or(|series| can_modify(snapshot, member, series))
 }
 
@@ -95,11 +96,13 @@ pub(crate) fn visible_snapshot(snapshot: &CalendarSnapshot, member: &str) -> Cal
     for event in snapshot.events.values().filter(|event| !can_see_details(snapshot, member, event)) {
         seen.apply(CalendarChange::RemoveEvent(event.id.clone()));
         // A hidden override would let its instance reappear at the old time, so that instance is excluded.
-        let Some(of) = &event.recurrence_override else { continue };
-        let Some(series) = seen.events.get(&of.series).filter(|series| series.status <= event.status) else { continue };
+        let Some(replaced) = &event.recurrence_override else { continue };
+        let Some(series) = seen.events.get(&replaced.series).filter(|series| series.status <= event.status) else {
+            continue;
+        };
         let mut series = series.as_ref().clone();
         if let Some(recurrence) = &mut series.recurrence {
-            recurrence.exdates.push(of.start);
+            recurrence.exdates.push(replaced.start);
             seen.apply(CalendarChange::Event(Box::new(series)));
         }
     }

@@ -60,26 +60,26 @@ fn days(zone: &NamedTimeZone, preferences: &Preferences, range: &TimeRange) -> R
 
 /// Returns the intersections of two sorted lists.
 fn in_both(one: &[TimeRange], other: &[TimeRange]) -> Vec<TimeRange> {
-    let (mut at, mut of_other, mut both) = (0, 0, Vec::new());
-    while let (Some(first), Some(second)) = (one.get(at), other.get(of_other)) {
+    let (mut index, mut other_index, mut both) = (0, 0, Vec::new());
+    while let (Some(first), Some(second)) = (one.get(index), other.get(other_index)) {
         both.extend(intersection(first, second));
         if first.end <= second.end {
-            at += 1;
+            index += 1;
         } else {
-            of_other += 1;
+            other_index += 1;
         }
     }
     both
 }
 
 /// Subtracts the sorted busy ranges from the sorted ranges.
-pub(super) fn without(stretches: &[TimeRange], taken: &[TimeRange]) -> Vec<TimeRange> {
+pub(super) fn without(stretches: &[TimeRange], busy: &[TimeRange]) -> Vec<TimeRange> {
     let mut left = Vec::new();
     for stretch in stretches {
         let mut from = stretch.start;
-        for busy in taken.iter().filter(|busy| busy.overlaps(stretch)) {
-            left.extend(TimeRange::new(from, busy.start));
-            from = from.max(busy.end);
+        for range in busy.iter().filter(|range| range.overlaps(stretch)) {
+            left.extend(TimeRange::new(from, range.start));
+            from = from.max(range.end);
         }
         left.extend(TimeRange::new(from, stretch.end));
     }

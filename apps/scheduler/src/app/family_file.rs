@@ -26,7 +26,7 @@ struct FamilyFile {
 }
 
 /// Reads a family file into a calendar without events.
-pub(super) fn read(file: &Path) -> Result<CalendarSnapshot> {
+pub(super) fn load(file: &Path) -> Result<CalendarSnapshot> {
     let invalid = |reason: String| Error::new(ErrorCode::ConfigInvalid, format!("`{}`: {reason}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|error| invalid(error.to_string()))?;
     let value = serde_json::from_str(&text).map_err(|error| invalid(format!("invalid JSON: {error}")))?;
@@ -48,7 +48,8 @@ impl FamilyFile {
         if !members.iter().any(|member| member.role == MemberRole::Parent) {
             return Err("/members has no `parent`: only parents can change the family".to_owned());
         }
-        let mut problems = members.iter().enumerate().filter_map(|(at, one)| Some((at, one.preferences.problem()?)));
+        let mut problems =
+            members.iter().enumerate().filter_map(|(index, member)| Some((index, member.preferences.problem()?)));
         if let Some((at, (pointer, fact))) = problems.next() {
             return Err(format!("/members/{at}{pointer} {fact}"));
         }

@@ -18,7 +18,7 @@ pub(super) struct SnapshotIndex {
     /// Recurrence expanders by event id, parsed on first use.
     tables: OrdMap<String, Arc<CachedExpander>>,
     /// Overrides, sorted by series, then by the local start of the instance they replace, then by id.
-    exceptions: OrdSet<(String, DateTime, String)>,
+    overrides: OrdSet<(String, DateTime, String)>,
 }
 
 #[derive(Debug)]
@@ -40,16 +40,16 @@ impl SnapshotIndex {
             let cached = CachedExpander { event: event.clone(), table: OnceLock::new() };
             self.tables.insert(event.id.clone(), Arc::new(cached));
         }
-        if let Some(of) = &event.recurrence_override {
-            self.exceptions.insert((of.series.clone(), of.start, event.id.clone()));
+        if let Some(replaced) = &event.recurrence_override {
+            self.overrides.insert((replaced.series.clone(), replaced.start, event.id.clone()));
         }
     }
 
     /// Removes an event that was deleted from the snapshot or is about to be replaced.
     pub(super) fn remove(&mut self, event: &Event) {
         self.tables.remove(&event.id);
-        if let Some(of) = &event.recurrence_override {
-            self.exceptions.remove(&(of.series.clone(), of.start, event.id.clone()));
+        if let Some(replaced) = &event.recurrence_override {
+            self.overrides.remove(&(replaced.series.clone(), replaced.start, event.id.clone()));
         }
     }
 
@@ -60,17 +60,17 @@ impl SnapshotIndex {
     pub(super) fn expander(&self, event: &Arc<Event>) -> Result<Arc<RecurrenceExpander>> {
         // The event may be a draft that is not in the snapshot, so the cache is used only for the same allocation.
         let cached = self.tables.get(&event.id).filter(|cached| Arc::ptr_eq(&cached.event, event));
-        let Some(cached) = cached else { return Ok(Arc::new(RecurrenceExpander::read(event)?)) };
+        let Some(cached) = cached else { return Ok(Arc::new(RecurrenceExpander::from_event(event)?)) };
         if let Some(table) = cached.table.get() {
             return Ok(table.clone());
         }
-        let table = Arc::new(RecurrenceExpander::read(event)?);
+        let table = Arc::new(RecurrenceExpander::from_event(event)?);
         Ok(cached.table.get_or_init(|| table).clone())
     }
 
     /// Returns the overrides of a series for a range of local starts: the start of the replaced instance and the id
     /// of the override.
-    pub(super) fn exceptions(
+    pub(super) fn overrides(
         &self,
         series: &str,
         from: DateTime,
@@ -78,7 +78,7 @@ impl SnapshotIndex {
     ) -> impl Iterator<Item = (DateTime, &str)> {
         let least = (series.to_owned(), from, String::new());
         let series = series.to_owned();
-        let is_in = move |one: &&(String, DateTime, String)| one.0 == series && one.1 <= until;
-        self.exceptions.range(least..).take_while(is_in).map(|(_, start, id)| (*start, id.as_str()))
+        let is_in = move |entry: &&(String, DateTime, String)| entry.0 == series && entry.1 <= until;
+        self.overrides.range(least..).take_while(is_in).map(|(_, start, id)| (*start, id.as_str()))
     }
 }

@@ -19,8 +19,9 @@ use superstep::core::time::Time;
 use superstep::{Error, ErrorCode, Result};
 
 use self::occurrences::LocalOccurrences;
+pub(crate) use self::pattern::parts as rule_parts;
 use self::pattern::{Frequency, RecurrenceRule, RuleEnd, invalid_part, joined, parts};
-pub(super) use self::pattern::{SeriesShift, joined as rule_text, moved_rule, parts as rule_parts};
+pub(super) use self::pattern::{SeriesShift, joined as rule_text, moved_rule};
 use super::event::Event;
 use super::span::TimeRange;
 use crate::zone::NamedTimeZone;
@@ -66,13 +67,13 @@ pub struct ValidatedRule {
 /// too many instances.
 pub fn validate_rrule(rule: &str, first: DateTime, zone: &NamedTimeZone) -> Result<ValidatedRule> {
     let parts = parts(rule)?;
-    let ruled = AnchoredRule::read(rule, first, zone.to_instant(first)?, zone)?;
-    let Some(start) = ruled.all().next() else { return Err(nothing(&parts, &ruled, zone)) };
-    let count = match (enumerate_all(&ruled)?, &ruled.pattern.end) {
+    let anchored = AnchoredRule::new(rule, first, zone.to_instant(first)?, zone)?;
+    let Some(start) = anchored.all().next() else { return Err(nothing(&parts, &anchored, zone)) };
+    let count = match (enumerate_all(&anchored)?, &anchored.pattern.end) {
         (Some(counted), _) => Some(counted.len()),
         (None, RuleEnd::Never) => None,
         // Counted up to one more than the maximum, which is enough to reject the rule.
-        (None, _) => Some(ruled.all().take(MAX_INSTANCES + 1).count()),
+        (None, _) => Some(anchored.all().take(MAX_INSTANCES + 1).count()),
     };
     if count.is_some_and(|count| count > MAX_INSTANCES) {
         let until = parts.iter().find(|(name, _)| name == "UNTIL").map_or("", |(_, value)| value);
@@ -83,13 +84,14 @@ pub fn validate_rrule(rule: &str, first: DateTime, zone: &NamedTimeZone) -> Resu
 }
 
 /// Creates the error for a rule without instances. It names the parts whose removal would give instances.
-fn nothing(parts: &[(String, String)], ruled: &AnchoredRule, zone: &NamedTimeZone) -> Error {
-    let first = ruled.first;
-    let has_some =
-        |rule: &str| -> Result<bool> { Ok(AnchoredRule::read(rule, first, ruled.start, zone)?.all().next().is_some()) };
-    let others = |part: &(String, String)| -> Vec<_> { parts.iter().filter(|one| *one != part).cloned().collect() };
+fn nothing(parts: &[(String, String)], anchored: &AnchoredRule, zone: &NamedTimeZone) -> Error {
+    let first = anchored.first;
+    let has_some = |rule: &str| -> Result<bool> {
+        Ok(AnchoredRule::new(rule, first, anchored.start, zone)?.all().next().is_some())
+    };
+    let others = |part: &(String, String)| -> Vec<_> { parts.iter().filter(|other| *other != part).cloned().collect() };
     // Without BYMONTHDAY a rule takes the day of the start, which the months may not have either.
-    let names_day = |name: &str| ruled.has_no_day() && matches!(name, "BYMONTH" | "BYMONTHDAY");
+    let names_day = |name: &str| anchored.has_no_day() && matches!(name, "BYMONTH" | "BYMONTHDAY");
     let is_guilty = |part: &&(String, String)| names_day(&part.0) || has_some(&joined(&others(part))).unwrap_or(false);
     let mut guilty: Vec<_> = parts.iter().filter(is_guilty).cloned().collect();
     if guilty.is_empty() {
@@ -110,8 +112,8 @@ struct AnchoredRule {
 }
 
 impl AnchoredRule {
-    fn read(rule: &str, first: DateTime, start: Time, zone: &NamedTimeZone) -> Result<Self> {
-        let pattern = RecurrenceRule::read(rule)?.with_defaults_from(first);
+    fn new(rule: &str, first: DateTime, start: Time, zone: &NamedTimeZone) -> Result<Self> {
+        let pattern = RecurrenceRule::parse(rule)?.with_defaults_from(first);
         check_day(&pattern, rule)?;
         let until = match &pattern.end {
             RuleEnd::Until(until) => Some(until.instant(zone)?),
@@ -184,7 +186,7 @@ pub(super) struct RecurrenceExpander {
     span: TimeRange,
     length: InstanceDuration,
     first: DateTime,
-    ruled: Option<AnchoredRule>,
+    anchored: Option<AnchoredRule>,
     /// All starts of the rule, if they must be counted from the first one.
     counted: Option<Vec<(Time, DateTime)>>,
     added: Vec<Time>,
@@ -211,7 +213,7 @@ impl RecurrenceExpander {
     ///
     /// # Errors
     /// Returns an error if the recurrence rule or the time zone is invalid.
-    pub(super) fn read(event: &Event) -> Result<Self> {
+    pub(super) fn from_event(event: &Event) -> Result<Self> {
         let zone = NamedTimeZone::from_iana_name(&event.zone)?;
         let (mut first, end) = (zone.to_local(event.span.start), zone.to_local(event.span.end));
         let mut length = InstanceDuration::Exact(event.span.end.as_unix_micros() - event.span.start.as_unix_micros());
@@ -225,7 +227,7 @@ impl RecurrenceExpander {
             span: event.span,
             length,
             first,
-            ruled: None,
+            anchored: None,
             counted: None,
             added: Vec::new(),
             left_out: BTreeSet::new(),
@@ -233,9 +235,9 @@ impl RecurrenceExpander {
         };
         let Some(recurrence) = &event.recurrence else { return Ok(table) };
         if !recurrence.rule.is_empty() {
-            let ruled = AnchoredRule::read(&recurrence.rule, table.first, event.span.start, &table.zone)?;
-            table.counted = enumerate_all(&ruled)?;
-            table.ruled = Some(ruled);
+            let anchored = AnchoredRule::new(&recurrence.rule, table.first, event.span.start, &table.zone)?;
+            table.counted = enumerate_all(&anchored)?;
+            table.anchored = Some(anchored);
         }
         table.added = recurrence.rdates.iter().map(|local_time| table.instant(*local_time)).collect::<Result<_>>()?;
         table.left_out =
@@ -262,13 +264,13 @@ impl RecurrenceExpander {
     /// a clock change may skip.
     pub(super) fn rule_occurrences(&self, from: Time, until: Time) -> Result<Vec<(Time, DateTime)>> {
         let is_in = |(start, _): &(Time, DateTime)| from <= *start && *start < until;
-        let mut occurrences: Vec<_> = match (&self.ruled, &self.counted) {
+        let mut occurrences: Vec<_> = match (&self.anchored, &self.counted) {
             (None, _) => vec![(self.span.start, self.first)].into_iter().filter(is_in).collect(),
             (_, Some(counted)) => counted.iter().copied().filter(is_in).collect(),
-            (Some(ruled), None) => {
+            (Some(anchored), None) => {
                 // Local times may be up to a day away from each other.
                 let last = day_after(self.zone.to_local(until));
-                ruled.occurrences(day_before(self.zone.to_local(from)), last).filter(is_in).collect()
+                anchored.occurrences(day_before(self.zone.to_local(from)), last).filter(is_in).collect()
             }
         };
         occurrences.sort_unstable();
@@ -346,10 +348,10 @@ impl RecurrenceExpander {
             return Ok(false);
         }
         let is_left = |(start, _): &(Time, DateTime)| !self.left_out.contains(start);
-        let has_some = match (&self.ruled, &self.counted) {
+        let has_some = match (&self.anchored, &self.counted) {
             (None, _) => !self.left_out.contains(&self.span.start),
             (_, Some(counted)) => counted.iter().any(is_left),
-            (Some(ruled), None) => ruled.all().any(|occurrence| is_left(&occurrence)),
+            (Some(anchored), None) => anchored.all().any(|occurrence| is_left(&occurrence)),
         };
         Ok(!has_some)
     }
@@ -379,19 +381,19 @@ impl RecurrenceExpander {
 
 fn after(time: Time, micros: i64) -> Result<Time> {
     let later = Time::from_unix_micros(time.as_unix_micros().saturating_add(micros));
-    later.map_err(|fault| Error::new(ErrorCode::TypeMismatch, fault.to_string()))
+    later.map_err(|error| Error::new(ErrorCode::TypeMismatch, error.to_string()))
 }
 
 /// Computes all starts of a rule with COUNT or with a frequency above daily. Returns `None` for all other rules.
-fn enumerate_all(ruled: &AnchoredRule) -> Result<Option<Vec<(Time, DateTime)>>> {
-    let is_within_days = ruled.pattern.frequency > Frequency::Daily;
-    if !is_within_days && !matches!(ruled.pattern.end, RuleEnd::Count(_)) {
+fn enumerate_all(anchored: &AnchoredRule) -> Result<Option<Vec<(Time, DateTime)>>> {
+    let is_within_days = anchored.pattern.frequency > Frequency::Daily;
+    if !is_within_days && !matches!(anchored.pattern.end, RuleEnd::Count(_)) {
         return Ok(None);
     }
     let most = if is_within_days { MAX_INTRADAY_INSTANCES } else { MAX_INSTANCES };
-    let all: Vec<_> = ruled.all().take(most + 1).collect();
+    let all: Vec<_> = anchored.all().take(most + 1).collect();
     if all.len() > most {
-        let frequency = ruled.pattern.frequency.name();
+        let frequency = anchored.pattern.frequency.name();
         let reason = format!("a rule that repeats within a day can have at most {most} instances");
         return Err(invalid_part(format_args!("FREQ={frequency}"), reason));
     }

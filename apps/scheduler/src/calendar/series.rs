@@ -120,8 +120,8 @@ impl SeriesSelection {
     /// Replaces the start by that of the override, if the event is one.
     fn at(self, event: &Event) -> Self {
         match (self, &event.recurrence_override) {
-            (Self::This(_), Some(of)) => Self::This(of.start),
-            (Self::Following(_), Some(of)) => Self::Following(of.start),
+            (Self::This(_), Some(replaced)) => Self::This(replaced.start),
+            (Self::Following(_), Some(replaced)) => Self::Following(replaced.start),
             (which, _) => which,
         }
     }
@@ -186,26 +186,30 @@ struct SeriesView<'a> {
     event: Arc<Event>,
     table: Arc<RecurrenceExpander>,
     /// Overrides with the start of the instance they replace.
-    exceptions: Vec<(Time, Arc<Event>)>,
+    overrides: Vec<(Time, Arc<Event>)>,
     now: Time,
 }
 
 impl<'a> SeriesView<'a> {
     /// Returns the series of an event: the event itself, or the series that the event overrides.
     fn of(snapshot: &'a CalendarSnapshot, event: &Arc<Event>, now: Time) -> Result<Option<Self>> {
-        let series =
-            event.recurrence_override.as_ref().and_then(|of| snapshot.events.get(&of.series)).unwrap_or(event).clone();
+        let series = event
+            .recurrence_override
+            .as_ref()
+            .and_then(|replaced| snapshot.events.get(&replaced.series))
+            .unwrap_or(event)
+            .clone();
         if series.recurrence.is_none() {
             return Ok(None);
         }
         let table = snapshot.expander(&series)?;
-        let mut exceptions = Vec::new();
-        for exception in snapshot.overrides_of(&series.id) {
-            if let Some(of) = &exception.recurrence_override {
-                exceptions.push((table.instant(of.start)?, exception.clone()));
+        let mut overrides = Vec::new();
+        for override_event in snapshot.overrides_of(&series.id) {
+            if let Some(replaced) = &override_event.recurrence_override {
+                overrides.push((table.instant(replaced.start)?, override_event.clone()));
             }
         }
-        Ok(Some(Self { snapshot, event: series, table, exceptions, now }))
+        Ok(Some(Self { snapshot, event: series, table, overrides, now }))
     }
 
     /// Returns the instant of an instance, given its local start.
@@ -225,9 +229,9 @@ impl<'a> SeriesView<'a> {
 
     /// Returns the override for an instance: the existing one, or a new one.
     fn instance(&self, start: Time, selected: &Arc<Event>) -> Result<Event> {
-        let existing = self.exceptions.iter().filter(|(one, _)| *one == start).map(|(_, exception)| exception);
-        if let Some(exception) = existing.max_by_key(|one| one.id == selected.id) {
-            return Ok(with_next_sequence(exception));
+        let existing = self.overrides.iter().filter(|(at, _)| *at == start).map(|(_, override_event)| override_event);
+        if let Some(override_event) = existing.max_by_key(|candidate| candidate.id == selected.id) {
+            return Ok(with_next_sequence(override_event));
         }
         let local_time = self.table.local_start(start);
         Ok(Event {
@@ -260,10 +264,10 @@ impl<'a> SeriesView<'a> {
             recurrence.exdates.push(self.table.local_start(start));
             recurrence.exdates.sort_unstable();
         }
-        if RecurrenceExpander::read(&event)?.is_empty()? {
+        if RecurrenceExpander::from_event(&event)?.is_empty()? {
             return Ok(self.remove_all());
         }
-        let mut changes = self.remove_exceptions(|one| one == start);
+        let mut changes = self.remove_overrides(|start_time| start_time == start);
         changes.push(put(event));
         Ok(changes)
     }
@@ -273,20 +277,20 @@ impl<'a> SeriesView<'a> {
         if !self.has_before(start)? {
             return Ok(self.remove_all());
         }
-        let mut changes = self.remove_exceptions(|one| one >= start);
+        let mut changes = self.remove_overrides(|start_time| start_time >= start);
         changes.push(put(self.head(start)?));
         Ok(changes)
     }
 
     fn remove_all(&self) -> Vec<CalendarChange> {
-        let mut changes = self.remove_exceptions(|_| true);
+        let mut changes = self.remove_overrides(|_| true);
         changes.push(CalendarChange::RemoveEvent(self.event.id.clone()));
         changes
     }
 
-    fn remove_exceptions(&self, is_selected: impl Fn(Time) -> bool) -> Vec<CalendarChange> {
-        let matching = self.exceptions.iter().filter(|(start, _)| is_selected(*start));
-        matching.map(|(_, exception)| CalendarChange::RemoveEvent(exception.id.clone())).collect()
+    fn remove_overrides(&self, is_selected: impl Fn(Time) -> bool) -> Vec<CalendarChange> {
+        let matching = self.overrides.iter().filter(|(start, _)| is_selected(*start));
+        matching.map(|(_, override_event)| CalendarChange::RemoveEvent(override_event.id.clone())).collect()
     }
 }
 
@@ -306,20 +310,20 @@ impl SeriesTail<'_> {
     fn changed(self, before: &Event, mut after: Event, selected: Option<Event>) -> Result<Vec<CalendarChange>> {
         let shift = self.shift(before, &after)?;
         parts::adjust_rule(before, &mut after, shift)?;
-        let table = RecurrenceExpander::read(&after)?;
+        let table = RecurrenceExpander::from_event(&after)?;
         let mut changes: Vec<_> = self.head.map(put).into_iter().collect();
         let (mut updated, mut removed) = (Vec::new(), Vec::new());
-        for (start, exception) in &self.series.exceptions {
+        for (start, override_event) in &self.series.overrides {
             if self.start.is_some_and(|from| *start < from) {
                 continue;
             }
-            let selected = selected.as_ref().filter(|selected| selected.id == exception.id);
-            match moved(selected.unwrap_or(exception), &after, &table, shift)? {
-                None => removed.push(CalendarChange::RemoveEvent(exception.id.clone())),
+            let selected = selected.as_ref().filter(|selected| selected.id == override_event.id);
+            match moved(selected.unwrap_or(override_event), &after, &table, shift)? {
+                None => removed.push(CalendarChange::RemoveEvent(override_event.id.clone())),
                 Some(moved) if selected.is_some() && is_plain(&moved, &after, &table)? => {
-                    removed.push(CalendarChange::RemoveEvent(exception.id.clone()));
+                    removed.push(CalendarChange::RemoveEvent(override_event.id.clone()));
                 }
-                Some(moved) if moved == **exception => {}
+                Some(moved) if moved == **override_event => {}
                 Some(moved) => updated.push(put(Event { updated_at: self.series.now, ..with_next_sequence(&moved) })),
             }
         }
@@ -347,30 +351,30 @@ impl SeriesTail<'_> {
         }
         // The rule counts from its own local time, even if a clock change skips that time.
         let from = self.series.table.rule_local_time(before.span.start)?;
-        Ok(RecurrenceExpander::read(after)?.first().duration_since(from))
+        Ok(RecurrenceExpander::from_event(after)?.first().duration_since(from))
     }
 }
 
 /// Moves an override to the edited series. Returns `None` if the instance no longer exists.
 fn moved(
-    exception: &Event,
+    override_event: &Event,
     series: &Event,
     table: &RecurrenceExpander,
     shift: SignedDuration,
 ) -> Result<Option<Event>> {
-    let Some(of) = &exception.recurrence_override else { return Ok(None) };
-    let start = of.start.saturating_add(shift);
+    let Some(replaced) = &override_event.recurrence_override else { return Ok(None) };
+    let start = replaced.start.saturating_add(shift);
     let stands = series.recurrence.is_some() && table.has(table.instant(start)?)?;
     Ok(stands.then(|| Event {
         uid: series.uid.clone(),
         recurrence_override: Some(RecurrenceOverride { series: series.id.clone(), start }),
-        ..exception.clone()
+        ..override_event.clone()
     }))
 }
 
 /// Returns true if an override no longer differs from its series.
-fn is_plain(exception: &Event, series: &Event, table: &RecurrenceExpander) -> Result<bool> {
-    let Some(of) = &exception.recurrence_override else { return Ok(false) };
+fn is_plain(override_event: &Event, series: &Event, table: &RecurrenceExpander) -> Result<bool> {
+    let Some(replaced) = &override_event.recurrence_override else { return Ok(false) };
     let as_ruled = Event {
         id: series.id.clone(),
         span: series.span,
@@ -379,9 +383,9 @@ fn is_plain(exception: &Event, series: &Event, table: &RecurrenceExpander) -> Re
         sequence: series.sequence,
         created_at: series.created_at,
         updated_at: series.updated_at,
-        ..exception.clone()
+        ..override_event.clone()
     };
-    Ok(as_ruled == *series && table.span_at(table.instant(of.start)?)? == Some(exception.span))
+    Ok(as_ruled == *series && table.span_at(table.instant(replaced.start)?)? == Some(override_event.span))
 }
 
 /// Returns true if a series has an instance with this start.
@@ -389,7 +393,7 @@ fn is_plain(exception: &Event, series: &Event, table: &RecurrenceExpander) -> Re
 /// # Errors
 /// Returns an error if the recurrence rule or the time zone is invalid.
 pub(crate) fn has(series: &Event, start: Time) -> Result<bool> {
-    Ok(series.recurrence.is_some() && RecurrenceExpander::read(series)?.has(start)?)
+    Ok(series.recurrence.is_some() && RecurrenceExpander::from_event(series)?.has(start)?)
 }
 
 /// Formats a local start as part of an id.

@@ -114,7 +114,8 @@ impl CalendarSnapshot {
             CalendarChange::Event(event) => self.upsert_event(Arc::new(*event)),
             CalendarChange::RemoveEvent(id) => self.remove_event(&id),
             CalendarChange::Conflicts(conflicts) => {
-                self.conflicts = conflicts.into_iter().map(|one| (one.id.clone(), Arc::new(one))).collect();
+                self.conflicts =
+                    conflicts.into_iter().map(|conflict| (conflict.id.clone(), Arc::new(conflict))).collect();
             }
         }
     }
@@ -123,14 +124,15 @@ impl CalendarSnapshot {
     /// snapshot.
     #[must_use]
     pub fn to_changes(&self) -> Vec<CalendarChange> {
-        let members = self.members.values().map(|one| CalendarChange::Member((**one).clone()));
-        let calendars = self.calendars.values().map(|one| CalendarChange::Calendar((**one).clone()));
-        let resources = self.resources.values().map(|one| CalendarChange::Resource((**one).clone()));
-        let rules = self.rules.values().map(|one| CalendarChange::Rule((**one).clone()));
+        let members = self.members.values().map(|member| CalendarChange::Member((**member).clone()));
+        let calendars = self.calendars.values().map(|calendar| CalendarChange::Calendar((**calendar).clone()));
+        let resources = self.resources.values().map(|resource| CalendarChange::Resource((**resource).clone()));
+        let rules = self.rules.values().map(|rule| CalendarChange::Rule((**rule).clone()));
         // Series before their overrides.
-        let (exceptions, others): (Vec<_>, Vec<_>) =
+        let (overrides, others): (Vec<_>, Vec<_>) =
             self.events.values().partition(|event| event.recurrence_override.is_some());
-        let events = others.into_iter().chain(exceptions).map(|one| CalendarChange::Event(Box::new((**one).clone())));
+        let events =
+            others.into_iter().chain(overrides).map(|event| CalendarChange::Event(Box::new((**event).clone())));
         members.chain(calendars).chain(resources).chain(rules).chain(events).collect()
     }
 
@@ -194,8 +196,8 @@ impl CalendarSnapshot {
         let from = table.local_start(within.start).saturating_sub(day);
         let until = table.local_start(within.end).saturating_add(day);
         let mut replaced = BTreeSet::new();
-        for (start, id) in self.index.exceptions(&series.id, from, until) {
-            if self.events.get(id).is_some_and(|exception| exception.status >= series.status) {
+        for (start, id) in self.index.overrides(&series.id, from, until) {
+            if self.events.get(id).is_some_and(|override_event| override_event.status >= series.status) {
                 replaced.insert(table.instant(start)?);
             }
         }
@@ -204,7 +206,7 @@ impl CalendarSnapshot {
 
     /// Returns the overrides of a series, sorted by the start of the instance they replace.
     pub fn overrides_of(&self, series: &str) -> impl Iterator<Item = &Arc<Event>> {
-        self.index.exceptions(series, DateTime::MIN, DateTime::MAX).filter_map(|(_, id)| self.events.get(id))
+        self.index.overrides(series, DateTime::MIN, DateTime::MAX).filter_map(|(_, id)| self.events.get(id))
     }
 
     /// Returns the calendar for new events of a member: a calendar of the member with family visibility, else the

@@ -55,12 +55,14 @@ pub(super) async fn undo_last_change(
         }
         UndoOutcome::ModifiedSince(ids) => {
             let names: Vec<&str> = ids.iter().map(|id| title(&requester, id)).collect();
-            let fact = format!("another member has changed {} since", words::join_list(&names));
-            Err(Problem::conflict(fact).with_hint("edit it instead"))
+            let names = words::join_list(&names);
+            let fact = format!("another member has changed {names} since");
+            Err(Problem::conflict(fact).with_hint(format!("edit {names} to reverse the change")))
         }
-        UndoOutcome::Blocked(conflicts) => {
-            Ok(conflict_response(&conflicts, "the time or a resource is taken by now: choose another time"))
-        }
+        UndoOutcome::Blocked(conflicts) => Ok(conflict_response(
+            &conflicts,
+            "the time or a resource is no longer free; create or move the event instead",
+        )),
     }
 }
 

@@ -149,10 +149,10 @@ async fn run_request(
         check_question(&body, &requester)?;
     }
     let before = CONVERSATIONS.find_owned(runs, &thread, &body.user_id).await?;
-    let terms = body.options(is_query, before.as_ref().map(|before| ConversationOptions::read(&before.context)));
-    let request = turn_run_request(&body.text, &thread, &terms, before.is_none());
+    let options = body.options(is_query, before.as_ref().map(|before| ConversationOptions::from_json(&before.context)));
+    let request = turn_run_request((&body.text, Some(requester.now)), &thread, &options, before.is_none());
     runs.graph(GRAPH)?.validate(&request).await?;
-    let permit = runs.acquire_permit(GRAPH, client, app.limit())?;
+    let permit = runs.acquire_permit(GRAPH, client, app.rate_limit())?;
     if let Some(before) = before.filter(|before| before.status == RunStatus::AwaitingInput) {
         discard_pending_proposal(runs, app, &before).await?;
     }
@@ -172,7 +172,7 @@ fn check_question(body: &ScheduleRequest, requester: &Requester) -> Result<(), P
     }
 }
 
-/// Rejects the proposal behind an open interrupt, because a new request replaces it.
+/// Rejects the proposal of an open interrupt, because a new request replaces it.
 async fn discard_pending_proposal(
     runs: &RunService,
     app: &SchedulerAppState,
@@ -181,8 +181,8 @@ async fn discard_pending_proposal(
     let Some(state) = CONVERSATIONS.state(runs, &record.thread).await? else { return Ok(()) };
     let talk = decode_state(&state)?;
     if let Some(event) = &talk.proposed_event {
-        let home = SchedulerContext::new(app.calendars().clone(), app.family());
-        reject_proposal(&home, &talk.user_id, &event.event_id).await?;
+        let context = SchedulerContext::new(app.calendars().clone(), app.family());
+        reject_proposal(&context, &talk.user_id, &event.event_id).await?;
     }
     Ok(())
 }

@@ -24,7 +24,7 @@ pub(super) fn invalid(pointer: &str, fact: impl Into<String>, help: &str) -> Pro
 
 /// Returns the problem for an invalid query parameter: 422.
 pub(super) fn invalid_query(name: &str, fact: impl Into<String>) -> Problem {
-    Problem::invalid("the address is not valid", [ValidationError::new(fact).with_pointer(format!("/{name}")).into()])
+    Problem::invalid("the query is invalid", [ValidationError::new(fact).with_pointer(format!("/{name}")).into()])
 }
 
 /// Returns the response for a change that conflicts block: 409 with all conflicts.

@@ -105,7 +105,8 @@ impl PatchResult {
 
     /// Returns true if no resource is over capacity.
     pub(super) fn can_be_forced(&self) -> bool {
-        let is_full = |one: &Conflict| one.severity.is_blocking() && one.kind == ConflictType::ResourceConflict;
+        let is_full =
+            |conflict: &Conflict| conflict.severity.is_blocking() && conflict.kind == ConflictType::ResourceConflict;
         !self.conflicts.iter().any(is_full)
     }
 }
@@ -134,7 +135,7 @@ pub(super) fn series_selection(
         return Ok(SeriesSelection::All);
     }
     // An override records the instance that it replaces.
-    let at = event.recurrence_override.as_ref().map(|of| of.start).or(occurrence);
+    let at = event.recurrence_override.as_ref().map(|replaced| replaced.start).or(occurrence);
     match (scope, at) {
         (Some(SeriesScopeParam::All), _) | (None, None) => Ok(SeriesSelection::All),
         (Some(SeriesScopeParam::This) | None, Some(at)) => Ok(SeriesSelection::This(at)),
@@ -164,8 +165,8 @@ impl EventPatch {
         }
         let seen = seen(existing, occurrence)?;
         let requested = self.requested_range(&seen, zone)?;
-        let ruled = series::scheduled_range(snapshot, existing, which)?;
-        let time = requested.map(|requested| Reschedule { seen, requested, ruled });
+        let scheduled = series::scheduled_range(snapshot, existing, which)?;
+        let time = requested.map(|requested| Reschedule { seen, requested, scheduled });
         let (mut met, mut applied) = (None, Ok(()));
         let changes = series::edit(snapshot, id, which, now, |event| {
             let before = event.clone();
@@ -213,7 +214,7 @@ impl EventPatch {
             return Ok(None);
         }
         let read = |pointer: &str, text: &str| {
-            Time::parse_event(text, zone.name()).map_err(|fault| field_error(pointer, fault.message.clone()))
+            Time::parse_event(text, zone.name()).map_err(|error| field_error(pointer, error.message.clone()))
         };
         let start = self.start.as_deref().map(|text| read("/start", text)).transpose()?;
         let end = self.end.as_deref().map(|text| read("/end", text)).transpose()?;
@@ -232,11 +233,14 @@ impl EventPatch {
     /// Applies participants and resources.
     fn take(&self, event: &mut Event, snapshot: &CalendarSnapshot) -> Result<()> {
         if let Some(people) = &self.participants {
-            if let Some(index) = people.iter().position(|one| !snapshot.members.contains_key(&one.id)) {
+            if let Some(index) = people.iter().position(|person| !snapshot.members.contains_key(&person.id)) {
                 let fact = format!("unknown family member `{}`", people[index].id);
                 return Err(field_error(&format!("/participants/{index}/id"), fact));
             }
-            let taking = |one: &ParticipantInput| Participant { member: one.id.clone(), is_required: one.is_required };
+            let taking = |participant: &ParticipantInput| Participant {
+                member: participant.id.clone(),
+                is_required: participant.is_required,
+            };
             event.participants = people.iter().map(taking).collect();
         }
         if let Some(resources) = &self.resources {

@@ -39,7 +39,7 @@ pub(super) struct TimeRangeParams {
 impl TimeRangeParams {
     fn span(&self) -> Result<TimeRange, Problem> {
         let time =
-            |name: &str, text: &str| Time::parse(text).map_err(|fault| invalid_query(name, fault.message.clone()));
+            |name: &str, text: &str| Time::parse(text).map_err(|error| invalid_query(name, error.message.clone()));
         let (from, to) = (time("from", &self.from)?, time("to", &self.to)?);
         let span = TimeRange::new(from, to).ok_or_else(|| invalid_query("to", format!("{to} is not after {from}")))?;
         if to.as_unix_micros() - from.as_unix_micros() > MAX_DAYS * 24 * 3_600 * 1_000_000 {
@@ -61,8 +61,9 @@ pub(super) async fn list_events(
     let span = within.span()?;
     let requester = Requester::new(&app, &within.user_id).await?;
     let instances = requester.snapshot.instances(&span)?;
-    let events: Vec<Value> = instances.iter().map(|one| event_json(&requester, &one.event, &one.span)).collect();
-    let is_there = |id: &String| instances.iter().any(|one| one.event.id == *id);
+    let events: Vec<Value> =
+        instances.iter().map(|instance| event_json(&requester, &instance.event, &instance.span)).collect();
+    let is_there = |id: &String| instances.iter().any(|instance| instance.event.id == *id);
     let is_about = |conflict: &&Conflict| conflict.conflicting_event_id.as_ref().is_none_or(is_there);
     let conflicts: Vec<&Conflict> = requester.snapshot.conflicts.values().map(AsRef::as_ref).filter(is_about).collect();
     Ok(Json(json!({ "events": events, "conflicts": conflicts })))
@@ -121,7 +122,7 @@ pub(super) fn event_json(requester: &Requester, event: &Event, span: &TimeRange)
     let people = event
         .participants
         .iter()
-        .map(|one| json!({ "id": one.member, "name": named(snapshot, &one.member), "is_required": one.is_required }));
+        .map(|participant| json!({ "id": participant.member, "name": named(snapshot, &participant.member), "is_required": participant.is_required }));
     let resources = event.resources.iter().map(|id| json!({ "id": id, "name": named(snapshot, id) }));
     let details = json!({
         "title": event.title,
@@ -154,7 +155,7 @@ pub(super) fn display_range(requester: &Requester, event: &Arc<Event>, mentioned
     let snapshot = &requester.snapshot;
     // A series that cannot be expanded is shown at its stored time.
     let then = snapshot.instances_of(event, mentioned).unwrap_or_default();
-    let same = then.iter().find(|one| one.span.start == mentioned.start).map(|one| one.span);
+    let same = then.iter().find(|instance| instance.span.start == mentioned.start).map(|instance| instance.span);
     let next = || snapshot.next_instance(event, requester.now).ok().flatten();
     same.or_else(next).unwrap_or(event.span)
 }
@@ -167,15 +168,15 @@ pub(super) fn named<'a>(snapshot: &'a CalendarSnapshot, id: &'a str) -> &'a str 
 
 /// Returns the recurrence rule of an event, or of the series that it overrides.
 fn rule<'a>(snapshot: &'a CalendarSnapshot, event: &'a Event) -> Option<&'a str> {
-    let series = event.recurrence_override.as_ref().and_then(|of| snapshot.events.get(&of.series));
+    let series = event.recurrence_override.as_ref().and_then(|replaced| snapshot.events.get(&replaced.series));
     let recurrence = event.recurrence.as_ref().or_else(|| series?.recurrence.as_ref());
     recurrence.map(|recurrence| recurrence.rule.as_str())
 }
 
 /// Returns the original local start that identifies an instance in its series.
 fn occurrence(event: &Event, span: &TimeRange) -> Option<String> {
-    if let Some(of) = &event.recurrence_override {
-        return Some(of.start.to_string());
+    if let Some(replaced) = &event.recurrence_override {
+        return Some(replaced.start.to_string());
     }
     event.recurrence.as_ref()?;
     Some(NamedTimeZone::from_iana_name(&event.zone).ok()?.to_local(span.start).to_string())

@@ -36,7 +36,7 @@ enum FamilyObjectKind {
 }
 
 impl FamilyObjectKind {
-    fn read(name: &str) -> Result<Self, Problem> {
+    fn from_name(name: &str) -> Result<Self, Problem> {
         match name {
             "members" => Ok(Self::Members),
             "resources" => Ok(Self::Resources),
@@ -64,9 +64,9 @@ impl FamilyObjectKind {
 
     fn find(self, snapshot: &CalendarSnapshot, id: &str) -> Option<Value> {
         match self {
-            Self::Members => snapshot.members.get(id).map(|one| json!(one)),
-            Self::Resources => snapshot.resources.get(id).map(|one| json!(one)),
-            Self::Rules => snapshot.rules.get(id).map(|one| json!(one)),
+            Self::Members => snapshot.members.get(id).map(|member| json!(member)),
+            Self::Resources => snapshot.resources.get(id).map(|resource| json!(resource)),
+            Self::Rules => snapshot.rules.get(id).map(|rule| json!(rule)),
         }
     }
 
@@ -99,7 +99,7 @@ pub(super) async fn list(
     Path(kind): Path<String>,
     ValidatedQuery(params): ValidatedQuery<UserParams>,
 ) -> Result<Json<Value>, Problem> {
-    let read = FamilyObjectKind::read(&kind)?;
+    let read = FamilyObjectKind::from_name(&kind)?;
     let requester = Requester::new(&app, &params.user_id).await?;
     Ok(Json(json!({ kind: read.all(&requester.snapshot) })))
 }
@@ -120,7 +120,7 @@ pub(super) async fn create(
     Path(kind): Path<String>,
     ValidatedJson(body): ValidatedJson<Map<String, Value>>,
 ) -> Result<Response, Problem> {
-    let (kind, (user, object)) = (FamilyObjectKind::read(&kind)?, require_parent_request(&app, body).await?);
+    let (kind, (user, object)) = (FamilyObjectKind::from_name(&kind)?, require_parent_request(&app, body).await?);
     match object.get("id") {
         None | Some(Value::Null) => {}
         Some(Value::String(id)) if is_id(id) => {}
@@ -158,7 +158,7 @@ pub(super) async fn change(
     Path((kind, id)): Path<(String, String)>,
     ValidatedJson(body): ValidatedJson<Map<String, Value>>,
 ) -> Result<Json<Value>, Problem> {
-    let (kind, (user, object)) = (FamilyObjectKind::read(&kind)?, require_parent_request(&app, body).await?);
+    let (kind, (user, object)) = (FamilyObjectKind::from_name(&kind)?, require_parent_request(&app, body).await?);
     if object.get("id").is_some_and(|value| *value != id.as_str()) {
         return Err(invalid("/id", "the id cannot be changed", "omit it"));
     }
@@ -186,7 +186,7 @@ pub(super) async fn remove(
     Path((kind, id)): Path<(String, String)>,
     ValidatedQuery(params): ValidatedQuery<UserParams>,
 ) -> Result<StatusCode, Problem> {
-    let kind = FamilyObjectKind::read(&kind)?;
+    let kind = FamilyObjectKind::from_name(&kind)?;
     let requester = Requester::new(&app, &params.user_id).await?;
     requester.require_parent()?;
     let action = format!("remove_{}", kind.one());
@@ -288,7 +288,7 @@ fn check_rule(rule: &Constraint) -> Option<Error> {
 /// Returns the change, unless the user is no longer a parent or the change would leave the family without a parent.
 fn changed(snapshot: &CalendarSnapshot, user: &str, change: CalendarChange) -> Result<Vec<CalendarChange>> {
     let is_parent = |snapshot: &CalendarSnapshot, id: &str| {
-        snapshot.members.get(id).is_some_and(|one| one.role == MemberRole::Parent)
+        snapshot.members.get(id).is_some_and(|member| member.role == MemberRole::Parent)
     };
     if !is_parent(snapshot, user) {
         return Err(Error::new(

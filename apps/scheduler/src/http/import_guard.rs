@@ -53,7 +53,8 @@ impl ImportGuard<'_> {
         if affected.any(|event| !can_modify(self.snapshot, self.user, event)) {
             return Ok(Some("you do not have permission to change the event on the calendar".to_owned()));
         }
-        let is_full = |one: &Conflict| one.kind == ConflictType::ResourceConflict && one.severity.is_blocking();
+        let is_full =
+            |conflict: &Conflict| conflict.kind == ConflictType::ResourceConflict && conflict.severity.is_blocking();
         for change in changes {
             let CalendarChange::Event(event) = change else { continue };
             if !self.needs_new_resources(event) {

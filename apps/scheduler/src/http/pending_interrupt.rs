@@ -30,7 +30,7 @@ pub(super) fn pending_interrupt_json(
         "found": spans,
         "missing": list("missing"),
         "choices": list("choices"),
-        "resolutions": list("resolutions").into_iter().map(|one| localized_resolution(one, requester)).collect::<Vec<_>>(),
+        "resolutions": list("resolutions").into_iter().map(|resolution| localized_resolution(resolution, requester)).collect::<Vec<_>>(),
         "recommended": payload["recommended"],
         "conflicts": list("conflicts"),
     }))

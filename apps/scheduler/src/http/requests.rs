@@ -80,17 +80,18 @@ fn is_conversation(id: &str) -> bool {
 #[must_use]
 pub fn run_request(text: &str, user_id: &str, conversation: &str) -> RunRequest {
     let options = ConversationOptions { user_id: user_id.to_owned(), ..ConversationOptions::default() };
-    turn_run_request(text, &ThreadId::from(conversation), &options, true)
+    let now = Time::from_unix_micros(SystemClock.now()).ok();
+    turn_run_request((text, now), &ThreadId::from(conversation), &options, true)
 }
 
 /// Returns the run request for the first or a further request of a conversation.
 pub(super) fn turn_run_request(
-    text: &str,
+    (text, now): (&str, Option<Time>),
     thread: &ThreadId,
     options: &ConversationOptions,
     is_first: bool,
 ) -> RunRequest {
-    let mut input = turn_input(text, &options.user_id);
+    let mut input = turn_input(text, &options.user_id, now);
     if is_first {
         input["conversation_id"] = json!(thread);
     }
@@ -99,8 +100,7 @@ pub(super) fn turn_run_request(
 }
 
 /// Returns the input of [`new_turn`](crate::state_utils::new_turn) as JSON.
-fn turn_input(text: &str, user_id: &str) -> Value {
-    let now = Time::from_unix_micros(SystemClock.now()).ok();
+fn turn_input(text: &str, user_id: &str, now: Option<Time>) -> Value {
     // The message has an id, so that an input that is applied again after a crash does not duplicate it.
     let message = json!({
         "role": "user", "content": text, "id": format!("asked-{}", new_run_id()), "metadata": { "timestamp": now },
@@ -160,9 +160,9 @@ impl ConversationOptions {
         serde_json::to_value(self).unwrap_or_default()
     }
 
-    /// Reads stored options.
+    /// Deserializes stored options. Options that cannot be deserialized are the default ones.
     #[must_use]
-    pub fn read(stored: &Value) -> Self {
+    pub fn from_json(stored: &Value) -> Self {
         serde_json::from_value(stored.clone()).unwrap_or_default()
     }
 }
@@ -191,7 +191,7 @@ mod tests {
 
     /// R-FAM-24: conversation ids have 16 digits; 8 digits are accepted, anything else is not.
     #[test]
-    fn ids_of_conversations() {
+    fn a_conversation_id_has_16_or_8_digits() {
         let rows = [
             ("conv_0123456789abcdef", true),
             ("conv_01234567", true),
@@ -201,8 +201,8 @@ mod tests {
             ("0123456789abcdef", false),
             ("conv_0123456789abcde/", false),
         ];
-        for (id, is_one) in rows {
-            assert_eq!(is_conversation(id), is_one, "{id}");
+        for (id, expected) in rows {
+            assert_eq!(is_conversation(id), expected, "{id}");
         }
         assert!(is_conversation(&new_conversation_id()));
     }
@@ -210,7 +210,7 @@ mod tests {
     /// R-FAM-23: the JSON input of a request resets the same fields as the typed one.
     #[test]
     fn turn_input_resets_every_per_request_field() {
-        let turn = turn_input("Piano", "mom");
+        let turn = turn_input("Piano", "mom", None);
         let anew = ["agent_outputs", "validation_results", "notes", "workflow_status"];
         assert!(anew.iter().all(|name| turn[*name].get("__overwrite__").is_some()), "{turn}");
         let retained = ["conversation_id", "errors", "audit_log"];

@@ -25,7 +25,7 @@ pub(super) async fn conversation_response(
     let talk = state.as_ref().map(decode_state).transpose()?.unwrap_or_default();
     let waiting = pending_interrupt_json(record, state.as_ref(), &talk, requester);
     let status = status(record, talk.workflow_status);
-    let messages: Vec<Message> = talk.messages.iter().filter_map(Message::read).collect();
+    let messages: Vec<Message> = talk.messages.iter().filter_map(Message::from_chat_message).collect();
     let mut workflow_steps = steps(&talk);
     // The interrupted node has started as well.
     let interrupted_node = state.as_ref().filter(|_| waiting.is_some()).and_then(|state| state.next.first());

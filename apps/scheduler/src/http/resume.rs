@@ -73,11 +73,11 @@ pub(super) fn validate_answer(
         return Err(invalid_answer(vec![diagnostic("", "the answer is empty", Some("set `text` or `fields`"))]));
     }
     if let Some(schema) = &question.schema {
-        let schema = FieldType::schema(schema.clone()).map_err(|fault| Error::internal(fault.to_string()))?;
-        schema.check(answer).map_err(|faults| {
-            let faults =
-                faults.into_iter().map(|fault| diagnostic(&fault.pointer, &fault.message, fault.help.as_deref()));
-            invalid_answer(faults.collect())
+        let schema = FieldType::schema(schema.clone()).map_err(|error| Error::internal(error.to_string()))?;
+        schema.check(answer).map_err(|errors| {
+            let errors =
+                errors.into_iter().map(|error| diagnostic(&error.pointer, &error.message, error.help.as_deref()));
+            invalid_answer(errors.collect())
         })?;
     }
     match question.value["kind"].as_str() {
@@ -92,8 +92,8 @@ pub(super) fn validate_answer(
 fn check_fields(answer: &Value, requester: &Requester) -> Result<(), Problem> {
     let fields = &answer["fields"];
     let time_error = |field: &&str| {
-        let fault = Time::parse_event(fields[*field].as_str()?, requester.zone.name()).err()?;
-        Some(diagnostic(&format!("/fields/{field}"), &fault.message, fault.help.as_deref()))
+        let error = Time::parse_event(fields[*field].as_str()?, requester.zone.name()).err()?;
+        Some(diagnostic(&format!("/fields/{field}"), &error.message, error.help.as_deref()))
     };
     let mut problems: Vec<Diagnostic> = ["start_time", "end_time"].iter().filter_map(time_error).collect();
     problems.extend(check_ids(fields, "participants", |id| requester.snapshot.members.contains_key(id)));
@@ -129,7 +129,9 @@ fn check_ids(fields: &Value, name: &str, is_known: impl Fn(&str) -> bool) -> Vec
 fn readable<T: DeserializeOwned>(answer: &Value) -> Result<T, Problem> {
     from_json(answer.clone()).map_err(|error| {
         let problems = error.diagnostics().iter();
-        invalid_answer(problems.map(|one| diagnostic(&one.pointer, &one.message, one.help.as_deref())).collect())
+        invalid_answer(
+            problems.map(|problem| diagnostic(&problem.pointer, &problem.message, problem.help.as_deref())).collect(),
+        )
     })
 }
 

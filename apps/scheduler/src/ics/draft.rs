@@ -145,12 +145,13 @@ const ONCE: [&str; 14] = [
 fn properties(component: &Component, report: &mut ImportReport) -> Vec<Property> {
     let mut properties: Vec<Property> = Vec::new();
     for line in &component.own {
-        let Some(property) = Property::read(line) else {
+        let Some(property) = Property::parse(line) else {
             let message = format!("`{}` is not a property", excerpt(&line.text));
             report.add_problem(ImportProblem::new(line.number, &component.name, message));
             continue;
         };
-        let is_again = ONCE.contains(&property.name.as_str()) && properties.iter().any(|one| one.name == property.name);
+        let is_again =
+            ONCE.contains(&property.name.as_str()) && properties.iter().any(|earlier| earlier.name == property.name);
         if is_again {
             report.add_problem(property.problem("occurs twice; the first one is used"));
         } else if ["SUMMARY", "DESCRIPTION", "LOCATION"].contains(&property.name.as_str()) {
@@ -319,7 +320,7 @@ fn set(event: &mut Event, property: &Property, snapshot: &CalendarSnapshot, repo
 }
 
 fn join(participants: &mut Vec<Participant>, new: Participant) {
-    match participants.iter_mut().find(|one| one.member == new.member) {
+    match participants.iter_mut().find(|participant| participant.member == new.member) {
         Some(existing) => existing.is_required |= new.is_required,
         None => participants.push(new),
     }

@@ -81,15 +81,15 @@ fn name<'a>(snapshot: &'a CalendarSnapshot, options: &ExportOptions) -> &'a str 
 fn years<'a>(events: &'a [Event], snapshot: &'a CalendarSnapshot) -> Result<BTreeMap<&'a str, (i16, i16)>> {
     let mut years: BTreeMap<&str, (i16, i16)> = BTreeMap::new();
     for event in events {
-        let series = event.recurrence_override.as_ref().and_then(|of| snapshot.events.get(&of.series));
-        for one in std::iter::once(event).chain(series.map(Arc::as_ref)) {
-            if one.is_all_day || one.zone == "UTC" {
+        let series = event.recurrence_override.as_ref().and_then(|replaced| snapshot.events.get(&replaced.series));
+        for exported in std::iter::once(event).chain(series.map(Arc::as_ref)) {
+            if exported.is_all_day || exported.zone == "UTC" {
                 continue;
             }
-            let zone = NamedTimeZone::from_iana_name(&one.zone)?;
-            let (first, last) = (zone.to_local(one.span.start).year(), zone.to_local(one.span.end).year());
-            let last = if one.recurrence.is_some() { last.max(LAST_KNOWN) } else { last };
-            let (from, to) = years.entry(&one.zone).or_insert((first, last));
+            let zone = NamedTimeZone::from_iana_name(&exported.zone)?;
+            let (first, last) = (zone.to_local(exported.span.start).year(), zone.to_local(exported.span.end).year());
+            let last = if exported.recurrence.is_some() { last.max(LAST_KNOWN) } else { last };
+            let (from, to) = years.entry(&exported.zone).or_insert((first, last));
             (*from, *to) = ((*from).min(first), (*to).max(last));
         }
     }
@@ -98,7 +98,7 @@ fn years<'a>(events: &'a [Event], snapshot: &'a CalendarSnapshot) -> Result<BTre
 
 /// Returns the event as the audience may see it.
 fn visible_event(event: &Arc<Event>, snapshot: &CalendarSnapshot, reader: &ExportAudience) -> Event {
-    let series = event.recurrence_override.as_ref().and_then(|of| snapshot.events.get(&of.series));
+    let series = event.recurrence_override.as_ref().and_then(|replaced| snapshot.events.get(&replaced.series));
     let mut seen = (**event).clone();
     if is_hidden(series.unwrap_or(event), snapshot, reader) {
         // With the original UID, an import could take the "busy" event for a newer version of the real one.

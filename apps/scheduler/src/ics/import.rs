@@ -149,7 +149,7 @@ fn drafts(
 }
 
 fn entry(component: &Component) -> ReportEntry {
-    let properties: Vec<Property> = component.own.iter().filter_map(Property::read).collect();
+    let properties: Vec<Property> = component.own.iter().filter_map(Property::parse).collect();
     let text = |name: &str| properties.iter().find(|property| property.name == name).map(Property::text);
     ReportEntry {
         line: component.line,

@@ -83,10 +83,12 @@ impl ImportMerge<'_> {
         if let Some(reason) = older(existing, draft) {
             return self.report.skip(draft.entry(), reason);
         }
-        let of_it = |event: &&Arc<Event>| event.recurrence_override.as_ref().is_some_and(|of| of.series == existing.id);
-        let exceptions: Vec<String> =
+        let of_it = |event: &&Arc<Event>| {
+            event.recurrence_override.as_ref().is_some_and(|replaced| replaced.series == existing.id)
+        };
+        let overrides: Vec<String> =
             self.events_with_uid(&existing.uid).filter(of_it).map(|event| event.id.clone()).collect();
-        self.changes.extend(exceptions.into_iter().map(CalendarChange::RemoveEvent));
+        self.changes.extend(overrides.into_iter().map(CalendarChange::RemoveEvent));
         let (sequence, updated_at) = (draft.event.sequence, draft.event.updated_at);
         let cancelled = Event { status: EventStatus::Rejected, sequence, updated_at, ..existing.clone() };
         self.changes.push(CalendarChange::Event(Box::new(cancelled)));
@@ -103,21 +105,21 @@ impl ImportMerge<'_> {
         instances: Vec<ParsedEvent>,
     ) -> Result<()> {
         let placed = self.placed(&event, instances)?;
-        let starts: Vec<DateTime> = placed.iter().map(|one| one.start).collect();
-        let (cancellations, changed): (Vec<_>, Vec<_>) = placed.into_iter().partition(|one| one.draft.is_cancelled);
+        let starts: Vec<DateTime> = placed.iter().map(|event| event.start).collect();
+        let (cancellations, changed): (Vec<_>, Vec<_>) = placed.into_iter().partition(|event| event.draft.is_cancelled);
         let mut cancelled = Vec::new();
-        for one in cancellations {
-            if let Some(reason) = self.newer_on_calendar(existing, draft, &one) {
-                self.report.skip(one.draft.entry(), reason);
+        for parsed in cancellations {
+            if let Some(reason) = self.newer_on_calendar(existing, draft, &parsed) {
+                self.report.skip(parsed.draft.entry(), reason);
                 continue;
             }
-            leave_out(&mut event, one.start);
-            cancelled.push(one);
+            leave_out(&mut event, parsed.start);
+            cancelled.push(parsed);
         }
         let outcome = outcome(existing, &event, draft);
         let is_older = matches!(outcome, MergeOutcome::Older(_));
-        for one in &cancelled {
-            self.cancelled(&event, existing, one, is_older);
+        for parsed in &cancelled {
+            self.cancelled(&event, existing, parsed, is_older);
         }
         if let (Some(existing), Some(_), MergeOutcome::Updated) = (existing, draft, &outcome) {
             self.remove_stale_overrides(existing, &event, &starts)?;
@@ -129,8 +131,8 @@ impl ImportMerge<'_> {
             }
             None => {}
         }
-        for one in changed {
-            self.changed(&event, one, is_older)?;
+        for parsed in changed {
+            self.changed(&event, parsed, is_older)?;
         }
         Ok(())
     }
@@ -140,14 +142,14 @@ impl ImportMerge<'_> {
     fn remove_stale_overrides(&mut self, existing: &Event, newer: &Event, named: &[DateTime]) -> Result<()> {
         let zone = NamedTimeZone::from_iana_name(&existing.zone)?;
         let mut ghosts = Vec::new();
-        for exception in self.events_with_uid(&existing.uid) {
-            let of = exception
+        for override_event in self.events_with_uid(&existing.uid) {
+            let replaced = override_event
                 .recurrence_override
                 .as_ref()
-                .filter(|of| of.series == existing.id && !named.contains(&of.start));
-            let Some(of) = of else { continue };
-            if !series::has(newer, zone.to_instant(of.start)?)? {
-                ghosts.push(CalendarChange::RemoveEvent(exception.id.clone()));
+                .filter(|replaced| replaced.series == existing.id && !named.contains(&replaced.start));
+            let Some(replaced) = replaced else { continue };
+            if !series::has(newer, zone.to_instant(replaced.start)?)? {
+                ghosts.push(CalendarChange::RemoveEvent(override_event.id.clone()));
             }
         }
         self.changes.extend(ghosts);
@@ -159,14 +161,14 @@ impl ImportMerge<'_> {
         &self,
         existing: Option<&Event>,
         draft: Option<&ParsedEvent>,
-        one: &ParsedOverride,
+        parsed: &ParsedOverride,
     ) -> Option<String> {
         let existing = existing?;
-        let is_out = existing.recurrence.as_ref().is_some_and(|recurrence| recurrence.exdates.contains(&one.start));
+        let is_out = existing.recurrence.as_ref().is_some_and(|recurrence| recurrence.exdates.contains(&parsed.start));
         // If the file also has the series, the version of the series decides.
         let master = Some(existing).filter(|_| draft.is_none() && !is_out);
-        let current = self.exception(existing, one.start).map(AsRef::as_ref).or(master)?;
-        older(current, &one.draft)
+        let current = self.override_at(existing, parsed.start).map(AsRef::as_ref).or(master)?;
+        older(current, &parsed.draft)
     }
 
     /// Groups instances by their start in the local time of the series and selects the newest version of each.
@@ -185,33 +187,33 @@ impl ImportMerge<'_> {
     }
 
     /// Reports a cancelled instance and removes its override. The series already excludes the instance.
-    fn cancelled(&mut self, series: &Event, existing: Option<&Event>, one: &ParsedOverride, is_older: bool) {
+    fn cancelled(&mut self, series: &Event, existing: Option<&Event>, parsed: &ParsedOverride, is_older: bool) {
         let left_out = existing.and_then(|existing| existing.recurrence.as_ref()).map(|recurrence| &recurrence.exdates);
         if is_older {
-            return self.report.skip(one.draft.entry(), "its series on the calendar is newer");
+            return self.report.skip(parsed.draft.entry(), "its series on the calendar is newer");
         }
-        if left_out.is_some_and(|left_out| left_out.contains(&one.start)) {
-            self.report.unchanged.push(one.draft.entry());
+        if left_out.is_some_and(|left_out| left_out.contains(&parsed.start)) {
+            self.report.unchanged.push(parsed.draft.entry());
         } else {
-            self.report.removed.push(one.draft.entry());
+            self.report.removed.push(parsed.draft.entry());
         }
-        let exception = self.exception(series, one.start).map(|event| event.id.clone());
-        self.changes.extend(exception.map(CalendarChange::RemoveEvent));
+        let override_event = self.override_at(series, parsed.start).map(|event| event.id.clone());
+        self.changes.extend(override_event.map(CalendarChange::RemoveEvent));
     }
 
     /// Merges an override.
-    fn changed(&mut self, series: &Event, one: ParsedOverride, is_older: bool) -> Result<()> {
-        let id = instance_id(&series.uid, &NamedTimeZone::from_iana_name(&series.zone)?, one.start)?;
-        let existing = self.exception(series, one.start).or_else(|| self.source.snapshot.events.get(&id)).cloned();
+    fn changed(&mut self, series: &Event, parsed: ParsedOverride, is_older: bool) -> Result<()> {
+        let id = instance_id(&series.uid, &NamedTimeZone::from_iana_name(&series.zone)?, parsed.start)?;
+        let existing = self.override_at(series, parsed.start).or_else(|| self.source.snapshot.events.get(&id)).cloned();
         if is_older && existing.is_none() {
-            self.report.skip(one.draft.entry(), "its series on the calendar is newer");
+            self.report.skip(parsed.draft.entry(), "its series on the calendar is newer");
             return Ok(());
         }
-        let exception_of = Some(RecurrenceOverride { series: series.id.clone(), start: one.start });
-        let event = Event { id, recurrence_override: exception_of, ..one.draft.event.clone() };
-        let event = self.completed(event, existing.as_deref(), &one.draft);
-        let outcome = outcome(existing.as_deref(), &event, Some(&one.draft));
-        self.settle(&one.draft, event, outcome);
+        let exception_of = Some(RecurrenceOverride { series: series.id.clone(), start: parsed.start });
+        let event = Event { id, recurrence_override: exception_of, ..parsed.draft.event.clone() };
+        let event = self.completed(event, existing.as_deref(), &parsed.draft);
+        let outcome = outcome(existing.as_deref(), &event, Some(&parsed.draft));
+        self.settle(&parsed.draft, event, outcome);
         Ok(())
     }
 
@@ -239,8 +241,8 @@ impl ImportMerge<'_> {
         Ok(())
     }
 
-    fn exception(&self, series: &Event, start: DateTime) -> Option<&Arc<Event>> {
-        let is_it = |of: &RecurrenceOverride| of.series == series.id && of.start == start;
+    fn override_at(&self, series: &Event, start: DateTime) -> Option<&Arc<Event>> {
+        let is_it = |replaced: &RecurrenceOverride| replaced.series == series.id && replaced.start == start;
         self.events_with_uid(&series.uid).find(|event| event.recurrence_override.as_ref().is_some_and(is_it))
     }
 

@@ -45,7 +45,7 @@ impl PreservedProperties {
             let begin = marker(text, "BEGIN:");
             let ends = marker(text, "END:");
             if begin.is_none() && names.is_empty() {
-                let property = Property::read(&ContentLine { number: 0, text: text.clone() });
+                let property = Property::parse(&ContentLine { number: 0, text: text.clone() });
                 preserved.own.extend(property.filter(|_| ends.is_none()));
                 continue;
             }

@@ -22,7 +22,7 @@ pub(super) struct Property {
 
 impl Property {
     /// Parses a line; `None` if the line is not a property.
-    pub(super) fn read(line: &ContentLine) -> Option<Self> {
+    pub(super) fn parse(line: &ContentLine) -> Option<Self> {
         let mut is_quoted = false;
         let colon = line.text.find(|character| {
             is_quoted ^= character == '"';

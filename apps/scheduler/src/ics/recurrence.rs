@@ -1,6 +1,6 @@
 //! Parses the recurrence of an event: RRULE, RDATE and EXDATE.
 
-use jiff::civil::DateTime;
+use jiff::civil::{DateTime, Time};
 use superstep::{Error, ErrorCode, Result};
 
 use super::draft::ImportContext;
@@ -61,8 +61,12 @@ fn local_times(
         return Ok(Vec::new());
     }
     let all = parse_datetimes(property, &source.zones, &start.zone, report)?;
-    let times = all.iter().map(|moment| moment.local_time_in(&start.zone, start.local_time));
-    times.collect::<Result<_>>().map_err(|error| property.problem(error.message()))
+    let times = all.iter().map(|moment| {
+        let local_time = moment.local_time_in(&start.zone, start.local_time)?;
+        // Instances of an all-day series start at midnight; an export writes their dates only.
+        Ok(if start.is_day { local_time.date().to_datetime(Time::midnight()) } else { local_time })
+    });
+    times.collect::<Result<_>>().map_err(|error: Error| property.problem(error.message()))
 }
 
 /// Checks that a series can be expanded, because an invalid rule must not get into a snapshot.

@@ -213,7 +213,7 @@ mod tests {
         let bound = |year| Offset::UTC.to_timestamp(jiff::civil::date(year, 1, 1).into()).unwrap().as_second();
         // Rules without an end also apply beyond the examined years.
         let end = bound(last + 25);
-        let hours = OffsetTimeline::read(
+        let hours = OffsetTimeline::from_component(
             &components[0],
             &CalendarSnapshot::new(family),
             Time::from_unix_micros(end * 1_000_000).unwrap(),

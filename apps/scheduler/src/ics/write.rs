@@ -65,16 +65,16 @@ fn at(name: &str, time: Time, zone: &NamedTimeZone, is_day: bool) -> Result<Stri
 
 /// Formats RECURRENCE-ID in the time zone of the series.
 fn instance(event: &Event, snapshot: &CalendarSnapshot, zone: &NamedTimeZone) -> Result<Option<String>> {
-    let Some(of) = &event.recurrence_override else {
+    let Some(replaced) = &event.recurrence_override else {
         // Instance of a series that is not in the snapshot.
         let preserved = event.preserved_properties.iter().find(|line| line.starts_with("RECURRENCE-ID"));
         return Ok(preserved.cloned());
     };
-    let (zone, is_day) = match snapshot.events.get(&of.series) {
+    let (zone, is_day) = match snapshot.events.get(&replaced.series) {
         Some(series) => (NamedTimeZone::from_iana_name(&series.zone)?, series.is_all_day),
         None => (zone.clone(), event.is_all_day),
     };
-    Ok(Some(format_property("RECURRENCE-ID", of.start, &zone, is_day)))
+    Ok(Some(format_property("RECURRENCE-ID", replaced.start, &zone, is_day)))
 }
 
 fn repetition(recurrence: &Recurrence, zone: &NamedTimeZone, is_day: bool) -> Vec<String> {

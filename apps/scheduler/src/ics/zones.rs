@@ -54,10 +54,13 @@ pub(super) struct TimezoneLookup(BTreeMap<String, NamedTimeZone>);
 impl TimezoneLookup {
     /// Resolves the VTIMEZONEs of a file. Offsets are compared around `now`.
     pub(super) fn new(components: &[Component], snapshot: &CalendarSnapshot, now: Time) -> Self {
-        let defined = components.iter().filter(|one| one.name == "VTIMEZONE" && one.flaw.is_none());
-        let named = defined.filter_map(|one| {
-            let name = one.own.iter().filter_map(Property::read).find(|property| property.name == "TZID")?.text();
-            let zone = by_name(&name).or_else(|| by_definition(one)).or_else(|| by_utc_offsets(one, snapshot, now))?;
+        let defined = components.iter().filter(|component| component.name == "VTIMEZONE" && component.flaw.is_none());
+        let named = defined.filter_map(|component| {
+            let name =
+                component.own.iter().filter_map(Property::parse).find(|property| property.name == "TZID")?.text();
+            let zone = by_name(&name)
+                .or_else(|| by_definition(component))
+                .or_else(|| by_utc_offsets(component, snapshot, now))?;
             Some((name, zone))
         });
         Self(named.collect())
@@ -88,7 +91,7 @@ fn by_definition(component: &Component) -> Option<NamedTimeZone> {
 fn by_utc_offsets(component: &Component, snapshot: &CalendarSnapshot, now: Time) -> Option<NamedTimeZone> {
     let month = 30 * 86_400 * SECOND;
     let moments: Vec<i64> = (-12..=24).map(|months| now.as_unix_micros() + months * month).collect();
-    let hours = OffsetTimeline::read(component, snapshot, Time::from_unix_micros(*moments.last()?).ok()?)?;
+    let hours = OffsetTimeline::from_component(component, snapshot, Time::from_unix_micros(*moments.last()?).ok()?)?;
     let fits = |zone: &NamedTimeZone| {
         moments
             .iter()
@@ -116,7 +119,7 @@ pub(super) struct OffsetTimeline {
 
 impl OffsetTimeline {
     /// Computes all transitions until an instant; `None` if the component is invalid.
-    pub(super) fn read(component: &Component, snapshot: &CalendarSnapshot, until: Time) -> Option<Self> {
+    pub(super) fn from_component(component: &Component, snapshot: &CalendarSnapshot, until: Time) -> Option<Self> {
         let mut changes = Vec::new();
         for observance in observances(&component.nested) {
             let find = |name: &str| observance.iter().find(|property| property.name == name);
@@ -146,7 +149,7 @@ fn observances(nested: &[ContentLine]) -> Vec<Vec<Property>> {
     for line in nested {
         if marker(&line.text, "BEGIN:").is_some() {
             all.push(Vec::new());
-        } else if let (Some(last), Some(property)) = (all.last_mut(), Property::read(line)) {
+        } else if let (Some(last), Some(property)) = (all.last_mut(), Property::parse(line)) {
             last.push(property);
         }
     }

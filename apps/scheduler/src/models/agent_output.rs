@@ -38,20 +38,20 @@ impl Confidence {
 
     /// Creates a confidence from a number, clamped to 0 to 1. NaN becomes 0.
     #[must_use]
-    pub fn near(value: f64) -> Self {
+    pub fn clamped(value: f64) -> Self {
         Self(if value.is_nan() { 0.0 } else { value.clamp(0.0, 1.0) })
     }
 
     /// Returns the larger of the confidence and `value`.
     #[must_use]
     pub fn at_least(self, value: f64) -> Self {
-        Self(self.0.max(Self::near(value).0))
+        Self(self.0.max(Self::clamped(value).0))
     }
 
     /// Returns the smaller of the confidence and `value`.
     #[must_use]
     pub fn at_most(self, value: f64) -> Self {
-        Self(self.0.min(Self::near(value).0))
+        Self(self.0.min(Self::clamped(value).0))
     }
 
     /// Returns the confidence as a number from 0 to 1.

@@ -57,7 +57,7 @@ impl Message {
 
     /// Converts a stored message; `None` for messages without a time and for messages of tools.
     #[must_use]
-    pub fn read(message: &ChatMessage) -> Option<Self> {
+    pub fn from_chat_message(message: &ChatMessage) -> Option<Self> {
         let role = match message.role {
             Role::User => MessageRole::User,
             Role::Assistant => MessageRole::Assistant,

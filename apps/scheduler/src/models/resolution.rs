@@ -96,7 +96,7 @@ impl TryFrom<RawResolutionData> for ResolutionData {
 
     fn try_from(raw: RawResolutionData) -> Result<Self, String> {
         let RawResolutionData { proposed_resolutions, recommended_resolution } = raw;
-        let is_known = |id: &String| proposed_resolutions.iter().any(|one| one.resolution_id == *id);
+        let is_known = |id: &String| proposed_resolutions.iter().any(|resolution| resolution.resolution_id == *id);
         match recommended_resolution.as_ref().filter(|id| !is_known(id)) {
             Some(unknown) => Err(format!("recommended_resolution is `{unknown}`, which is not proposed")),
             None => Ok(Self { proposed_resolutions, recommended_resolution }),

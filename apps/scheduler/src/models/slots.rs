@@ -54,7 +54,7 @@ pub struct Score(#[schemars(range(min = 0.0, max = 1.0))] f64);
 impl Score {
     /// Creates the score nearest to a number: clamped to 0 to 1, and rounded to two digits for display.
     #[must_use]
-    pub fn near(value: f64) -> Self {
+    pub fn clamped(value: f64) -> Self {
         Self((value.clamp(0.0, 1.0) * 100.0).round() / 100.0)
     }
 

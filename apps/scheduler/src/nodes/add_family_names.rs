@@ -12,7 +12,7 @@ use crate::state::request_state::{NewFamilyName, NewNameKind};
 const KIND: &str = "thing";
 
 /// Adds the names if the user is a parent. For other users nothing is added; the parser reports the names again.
-pub(crate) async fn add_family_names(home: &SchedulerContext, user_id: &str, names: &[NewFamilyName]) -> Result<()> {
+pub(crate) async fn add_family_names(context: &SchedulerContext, user_id: &str, names: &[NewFamilyName]) -> Result<()> {
     if names.is_empty() {
         return Ok(());
     }
@@ -32,14 +32,14 @@ pub(crate) async fn add_family_names(home: &SchedulerContext, user_id: &str, nam
         }
         Ok(changes)
     };
-    home.store.change(&home.family_id, user_id, "add", decide).await.map(drop)
+    context.store.change(&context.family_id, user_id, "add", decide).await.map(drop)
 }
 
 fn change(snapshot: &CalendarSnapshot, new: &NewFamilyName) -> Option<CalendarChange> {
     let name = new.name.trim().to_owned();
     let is_known = match new.kind {
-        NewNameKind::Person => snapshot.members.values().any(|one| one.name == name),
-        NewNameKind::Resource => snapshot.resources.values().any(|one| one.name == name),
+        NewNameKind::Person => snapshot.members.values().any(|member| member.name == name),
+        NewNameKind::Resource => snapshot.resources.values().any(|resource| resource.name == name),
     };
     if is_known || name.is_empty() {
         return None;

@@ -3,7 +3,7 @@
 use superstep::{Error, ErrorCode, NodeError, Result, RunContext, TaskContext, View};
 
 use crate::agents::agent_update::{json, or_record_error, proposed};
-use crate::context::{self, SchedulerContext};
+use crate::context::SchedulerContext;
 use crate::models::EventStatus;
 use crate::state::request_state;
 use crate::state::{AgentName, FamilySchedulerState, FamilySchedulerStateUpdate, WorkflowStep};
@@ -15,19 +15,19 @@ const MAX_ROUNDS: u32 = 3;
 /// Adds the chosen resolution to the plan.
 pub(crate) async fn apply_resolution(
     state: View<FamilySchedulerState>,
-    home: RunContext<SchedulerContext>,
+    context: RunContext<SchedulerContext>,
     cx: TaskContext,
 ) -> Result<FamilySchedulerStateUpdate, NodeError> {
-    let worked = take(&state, &home, &cx).await;
-    or_record_error(worked, (&state, AgentName::Resolution.name()), &home, &cx).await
+    let worked = take(&state, &context, &cx).await;
+    or_record_error(worked, (&state, AgentName::Resolution.name()), &context, &cx).await
 }
 
 async fn take(
     state: &FamilySchedulerState,
-    home: &SchedulerContext,
+    context: &SchedulerContext,
     cx: &TaskContext,
 ) -> Result<FamilySchedulerStateUpdate> {
-    let (now, snapshot) = (context::now(cx)?, home.snapshot().await?);
+    let (now, snapshot) = (context.now(cx)?, context.snapshot().await?);
     let rounds = request_state::rounds(state);
     if rounds >= MAX_ROUNDS {
         let fact = format!("still conflicting after {MAX_ROUNDS} resolutions");

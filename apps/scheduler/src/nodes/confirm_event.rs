@@ -13,7 +13,7 @@ use crate::agents::agent_update::{json, or_record_error, proposed, reject_propos
 use crate::agents::{can_modify_instances, time_zone_of, visible_title, words};
 use crate::calendar::series::{self, SeriesSelection};
 use crate::calendar::{CalendarSnapshot, Event, TimeRange};
-use crate::context::{self, SchedulerContext};
+use crate::context::SchedulerContext;
 use crate::models::{EventStatus, EventType, ProposedEvent};
 use crate::planning::event_plan::EventTarget;
 use crate::state::request_state::{self, ConfirmationDecision};
@@ -33,7 +33,7 @@ pub struct ConfirmationAnswer {
 /// Writes the calendar, after a confirmation by the user if one is required.
 pub(crate) async fn confirm_event(
     state: View<FamilySchedulerState>,
-    home: RunContext<SchedulerContext>,
+    context: RunContext<SchedulerContext>,
     cx: TaskContext,
     interrupts: Interrupts,
 ) -> Result<FamilySchedulerStateUpdate, NodeError> {
@@ -42,11 +42,11 @@ pub(crate) async fn confirm_event(
         // The user answered before, and then the calendar store was unavailable.
         Some(decision) => decision,
         None => {
-            let question = cx.once("question", confirmation_question(&state, &home, is_cancel)).await;
+            let question = cx.once("question", confirmation_question(&state, &context, is_cancel)).await;
             let question: Option<String> = match question {
                 Ok(question) => question,
                 Err(error) => {
-                    return or_record_error(Err(error.into_error()), (&state, "confirm_event"), &home, &cx).await;
+                    return or_record_error(Err(error.into_error()), (&state, "confirm_event"), &context, &cx).await;
                 }
             };
             let confirm = match question {
@@ -57,14 +57,14 @@ pub(crate) async fn confirm_event(
         }
     };
     let worked = match (decision.confirm, is_cancel) {
-        (false, _) => declined(&state, &home, &cx).await,
-        (true, true) => cancelled(&state, &home, &cx, &decision.task).await,
-        (true, false) => confirmed(&state, &home, &cx, &decision.task).await,
+        (false, _) => declined(&state, &context, &cx).await,
+        (true, true) => cancelled(&state, &context, &cx, &decision.task).await,
+        (true, false) => confirmed(&state, &context, &cx, &decision.task).await,
     };
     match worked {
         Ok(update) => Ok(update),
         failed => {
-            let update = or_record_error(failed, (&state, "confirm_event"), &home, &cx).await?;
+            let update = or_record_error(failed, (&state, "confirm_event"), &context, &cx).await?;
             Ok(update.notes((request_state::DECISION.to_owned(), json(&decision)?)))
         }
     }
@@ -79,21 +79,22 @@ async fn ask_user(state: &FamilySchedulerState, interrupts: &Interrupts, questio
 /// Returns the confirmation question in the time zone of the user; `None` if no confirmation is required.
 async fn confirmation_question(
     state: &FamilySchedulerState,
-    home: &SchedulerContext,
+    context: &SchedulerContext,
     is_cancel: bool,
 ) -> Result<Option<String>> {
-    let snapshot = home.snapshot().await?;
+    let snapshot = context.snapshot().await?;
     let zone = time_zone_of(&snapshot, &state.user_id)?;
     if !is_cancel {
         let Some(event) = state.proposed_event.as_ref().filter(|_| request_state::must_ask(state)) else {
             return Ok(None);
         };
         let span = TimeRange { start: event.start_time, end: event.end_time };
-        return Ok(Some(format!(
-            "Shall I plan {} for {}?",
-            words::quoted(&event.title),
-            words::format_range(&zone, &span)
-        )));
+        let (title, when) = (words::quoted(&event.title), words::format_range(&zone, &span));
+        let is_change = state.parsed_event_data.as_ref().is_some_and(|data| data.event_type == EventType::Modify);
+        return Ok(Some(match is_change {
+            true => format!("Shall I change {title}? It would be on {when}."),
+            false => format!("Shall I plan {title} for {when}?"),
+        }));
     }
     let target = EventTarget::from_parsed(&request_state::parsed_request(state)?, &snapshot).ok();
     let target = target.and_then(|target| Some((snapshot.events.get(&target.event)?, target)));
@@ -112,13 +113,13 @@ async fn confirmation_question(
 
 async fn declined(
     state: &FamilySchedulerState,
-    home: &SchedulerContext,
+    context: &SchedulerContext,
     cx: &TaskContext,
 ) -> Result<FamilySchedulerStateUpdate> {
-    let now = context::now(cx)?;
+    let now = context.now(cx)?;
     let event = state.proposed_event.clone().map(|event| ProposedEvent { status: EventStatus::Rejected, ..event });
     if let Some(event) = &event {
-        reject_proposal(home, &state.user_id, &event.event_id).await?;
+        reject_proposal(context, &state.user_id, &event.event_id).await?;
     }
     let update = complete_workflow(state, "OK, nothing was changed.", now).proposed_event(event);
     Ok(update.notes((request_state::DECLINED.to_owned(), true.into())))
@@ -126,11 +127,11 @@ async fn declined(
 
 async fn cancelled(
     state: &FamilySchedulerState,
-    home: &SchedulerContext,
+    context: &SchedulerContext,
     cx: &TaskContext,
     task: &str,
 ) -> Result<FamilySchedulerStateUpdate> {
-    let (now, parsed, user_id) = (context::now(cx)?, request_state::parsed_request(state)?, state.user_id.clone());
+    let (now, parsed, user_id) = (context.now(cx)?, request_state::parsed_request(state)?, state.user_id.clone());
     let title = parsed.data.title.clone().unwrap_or_else(|| "It".to_owned());
     let cancel = move |snapshot: &CalendarSnapshot| {
         let target = EventTarget::from_parsed(&parsed, snapshot)?;
@@ -138,21 +139,21 @@ async fn cancelled(
         series::cancel(snapshot, &target.event, target.selection, now)
     };
     // Idempotent: the node can run again after a crash.
-    home.store.change_once(&home.family_id, (&state.user_id, "cancel"), task, cancel).await?;
+    context.store.change_once(&context.family_id, (&state.user_id, "cancel"), task, cancel).await?;
     Ok(complete_workflow(state, &format!("{} is cancelled.", words::quoted(&title)), now))
 }
 
 async fn confirmed(
     state: &FamilySchedulerState,
-    home: &SchedulerContext,
+    context: &SchedulerContext,
     cx: &TaskContext,
     task: &str,
 ) -> Result<FamilySchedulerStateUpdate> {
     validate_state_transition(state, "confirm_event").map_err(|reason| Error::new(ErrorCode::TypeMismatch, reason))?;
     // Everything that can fail is done before the write, so that a written change is never reported as failed.
-    let (now, snapshot) = (context::now(cx)?, home.snapshot().await?);
+    let (now, snapshot) = (context.now(cx)?, context.snapshot().await?);
     let zone = time_zone_of(&snapshot, &state.user_id)?;
-    let Some(event) = write(state, home, task, now).await? else {
+    let Some(event) = write(state, context, task, now).await? else {
         // Another change was written first: conflicts are detected again, and the user is asked again.
         let update =
             with_transition(FamilySchedulerState::update(), state.current_step, WorkflowStep::ResourceCheck, now);
@@ -175,7 +176,12 @@ async fn confirmed(
 }
 
 /// Writes the plan unless a conflict blocks it. Returns the event as shown to users, or `None` if it is blocked.
-async fn write(state: &FamilySchedulerState, home: &SchedulerContext, task: &str, now: Time) -> Result<Option<Event>> {
+async fn write(
+    state: &FamilySchedulerState,
+    context: &SchedulerContext,
+    task: &str,
+    now: Time,
+) -> Result<Option<Event>> {
     let (seen, plan, user_id) = (Arc::new(OnceLock::new()), request_state::plan(state)?, state.user_id.clone());
     let decided = seen.clone();
     let decide = move |snapshot: &CalendarSnapshot| {
@@ -190,7 +196,7 @@ async fn write(state: &FamilySchedulerState, home: &SchedulerContext, task: &str
         let _ = decided.set(drawn.next_instance(now)?);
         Ok(drawn.confirmed())
     };
-    let done = home.store.change_once(&home.family_id, (&state.user_id, "confirm"), task, decide).await?;
+    let done = context.store.change_once(&context.family_id, (&state.user_id, "confirm"), task, decide).await?;
     match (done, &state.proposed_event) {
         (IdempotentResult::AlreadyApplied(entry), Some(event)) => event_from_audit(&entry, event).map(Some),
         _ => Ok(seen.get().cloned()),

@@ -10,8 +10,8 @@ use crate::agents::agent_update::with_final_answer;
 use crate::agents::scheduling_agent::search_window_text;
 use crate::agents::{time_zone_of, words};
 use crate::calendar::{CalendarSnapshot, Event, TimeRange};
-use crate::context::{self, SchedulerContext};
-use crate::models::{Message as Line, MessageRole};
+use crate::context::SchedulerContext;
+use crate::models::{Message, MessageRole};
 use crate::parser::{MissingField, ParsedRequest};
 use crate::state::request_state::{self, ClarificationAnswer, NewNameKind};
 use crate::state::{FamilySchedulerState, FamilySchedulerStateUpdate, WorkflowStatus, WorkflowStep};
@@ -23,27 +23,27 @@ const MAX_QUESTIONS: usize = 3;
 /// Interrupts the run with a clarification question, and stores the answer.
 pub(crate) async fn request_clarification(
     state: View<FamilySchedulerState>,
-    home: RunContext<SchedulerContext>,
+    context: RunContext<SchedulerContext>,
     cx: TaskContext,
     interrupts: Interrupts,
 ) -> Result<FamilySchedulerStateUpdate, NodeError> {
-    let (now, mut answers) = (context::now(&cx)?, request_state::answers(&state));
+    let (now, mut answers) = (context.now(&cx)?, request_state::answers(&state));
     if answers.len() >= MAX_QUESTIONS {
         let sorry = "Sorry, I could not understand the request. Nothing was changed. Please rephrase it.";
         let update = FamilySchedulerState::update().workflow_status(WorkflowStatus::InProgress);
         return Ok(with_final_answer(update, WorkflowStatus::Failed, sorry, now));
     }
     let parsed = request_state::parsed_request(&state)?;
-    let payload = cx.once("question", async { question(&state, &parsed, (&*home.snapshot().await?, now)) }).await?;
+    let payload = cx.once("question", async { question(&state, &parsed, (&*context.snapshot().await?, now)) }).await?;
     let text = payload["question"].as_str().unwrap_or_default().to_owned();
     let answer = interrupts.raise_with_schema("clarification", &payload, &text, Some(schema(&parsed)?)).await?;
     let answer: ClarificationAnswer = serde_json::from_value(answer)?;
     let mut update =
         with_transition(FamilySchedulerState::update(), state.current_step, WorkflowStep::Clarification, now)
             .workflow_status(WorkflowStatus::InProgress)
-            .messages(Line::new(MessageRole::Assistant, &text, now).to_message());
+            .messages(Message::new(MessageRole::Assistant, &text, now).to_message());
     if !answer.text.trim().is_empty() {
-        update = update.messages(Line::new(MessageRole::User, &answer.text, now).to_message());
+        update = update.messages(Message::new(MessageRole::User, &answer.text, now).to_message());
     }
     answers.push(answer);
     Ok(update.notes((request_state::ANSWERS.to_owned(), serde_json::to_value(answers)?)))
@@ -61,7 +61,7 @@ fn question(
         let looked_at = search_window_text(&zone, parsed.time_window.as_ref());
         format!("I found no free time {looked_at}. When would it suit you?")
     } else if !problems.is_empty() {
-        problems.join(" ")
+        problems_question(&problems, parsed)
     } else if let Some(ambiguity) = parsed.ambiguities.first() {
         ambiguity.question.clone()
     } else if let Some(missing) = parsed.missing.first() {
@@ -102,7 +102,7 @@ fn question(
 fn next_instance(snapshot: &CalendarSnapshot, event: &Arc<Event>, now: Time) -> Option<TimeRange> {
     let end = Time::from_unix_micros(now.as_unix_micros().saturating_add(400 * 86_400_000_000)).ok()?;
     let instances = snapshot.instances_of(event, &TimeRange::new(now, end)?).ok()?;
-    instances.first().map(|one| one.span)
+    instances.first().map(|instance| instance.span)
 }
 
 /// Restricts new names in the answer to the names that the question mentions.
@@ -116,10 +116,19 @@ fn schema(parsed: &ParsedRequest) -> Result<Value> {
     Ok(schema)
 }
 
+/// Joins the problems, and asks for another time if the last problem is not a question.
+fn problems_question(problems: &[String], parsed: &ParsedRequest) -> String {
+    let text = problems.join(" ");
+    match parsed.problems.is_empty() || text.ends_with('?') {
+        true => text,
+        false => format!("{text} Please give another time."),
+    }
+}
+
 fn missing_field_question(missing: MissingField) -> &'static str {
     match missing {
         MissingField::Intent => "What would you like me to do?",
-        MissingField::Title => "What is it?",
+        MissingField::Title => "What is the event called?",
         MissingField::Date => "On which day?",
         MissingField::Time => "At what time?",
         MissingField::Event => "Which event do you mean?",

@@ -5,7 +5,7 @@
 use crate::models::{EventType, NlParserData};
 use crate::state::request_state;
 use crate::state::{AgentName, FamilySchedulerState, WorkflowStep};
-use crate::state_utils::{MIN_CONFIDENCE, SURE, get_agent_confidence, is_workflow_complete};
+use crate::state_utils::{CONFIDENCE_THRESHOLD, MIN_CONFIDENCE, get_agent_confidence, is_workflow_complete};
 
 /// The next node of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -131,7 +131,7 @@ pub(crate) fn route_after_parsing(
     has_problem: bool,
 ) -> NextNode {
     let is_confirmed = confidence >= MIN_CONFIDENCE && is_confirmed;
-    if confidence < SURE && !is_confirmed || has_problem {
+    if confidence < CONFIDENCE_THRESHOLD && !is_confirmed || has_problem {
         return NextNode::RequestClarification;
     }
     match parsed.event_type {

@@ -21,26 +21,27 @@ pub(super) struct ClockTime {
 }
 
 /// Parses a time of day at a token.
-pub(super) fn clock(reader: &PhraseReader<'_>, at: usize) -> Option<(ClockTime, usize)> {
+pub(super) fn clock(reader: &PhraseReader<'_>, index: usize) -> Option<(ClockTime, usize)> {
     let fits = reader.language.clocks.iter().filter_map(|(pattern, sense)| {
-        let (values, end) = reader.match_pattern(pattern, at)?;
+        let (values, end) = reader.match_pattern(pattern, index)?;
         Some((resolve_meaning(reader, *sense, &values)?, end))
     });
     fits.reduce(|best, next| if next.1 > best.1 { next } else { best })
 }
 
 /// Parses a time of day, or a number that is an hour after words such as `at`.
-pub(super) fn clock_or_hour(reader: &PhraseReader<'_>, at: usize) -> Option<(ClockTime, usize)> {
-    if let Some(matched) = clock(reader, at) {
+pub(super) fn clock_or_hour(reader: &PhraseReader<'_>, index: usize) -> Option<(ClockTime, usize)> {
+    if let Some(matched) = clock(reader, index) {
         return Some(matched);
     }
-    let hour = reader.number(reader.tokens.get(at)?)?;
-    let next = reader.tokens.get(at + 1);
+    let hour = reader.number(reader.tokens.get(index)?)?;
+    let next = reader.tokens.get(index + 1);
     // `to 90 minutes` and `for 2 kids` contain no time.
     let is_measure = next.is_some_and(|next| {
         reader.language.words.units.iter().any(|(unit, _)| *unit == next.lower) || next.kind == TokenKind::Sign('%')
     });
-    (hour <= 24 && !is_measure).then_some((ClockTime { hour, minute: 0, half: DayHalf::Open, is_named: false }, at + 1))
+    (hour <= 24 && !is_measure)
+        .then_some((ClockTime { hour, minute: 0, half: DayHalf::Open, is_named: false }, index + 1))
 }
 
 fn resolve_meaning(reader: &PhraseReader<'_>, sense: ClockMeaning, values: &[SlotValue]) -> Option<ClockTime> {
@@ -85,8 +86,8 @@ fn before(hour: u32, minutes: u32) -> Option<(u32, u32, bool)> {
 }
 
 /// Parses a full hour, as in `ten to four`.
-pub(super) fn whole_hour(reader: &PhraseReader<'_>, at: usize) -> Option<(ClockTime, usize)> {
-    clock_or_hour(reader, at).filter(|(clock, _)| clock.minute == 0 && (1..=24).contains(&clock.hour))
+pub(super) fn whole_hour(reader: &PhraseReader<'_>, index: usize) -> Option<(ClockTime, usize)> {
+    clock_or_hour(reader, index).filter(|(clock, _)| clock.minute == 0 && (1..=24).contains(&clock.hour))
 }
 
 /// Half of the day that other words imply.
@@ -106,7 +107,17 @@ pub(super) struct ResolvedClockTime {
 }
 
 impl ClockTime {
-    /// Formats the time for answers.
+    /// Formats the time for messages: `2:00 pm`, or `2:00` if the half of the day is not known.
+    pub(super) fn text(self) -> String {
+        let half = match self.half {
+            DayHalf::Am => " am",
+            DayHalf::Pm => " pm",
+            DayHalf::TwentyFourHour | DayHalf::Open => "",
+        };
+        format!("{}:{:02}{half}", self.hour, self.minute)
+    }
+
+    /// Formats the time as the value of a parsed span: `2:00pm`.
     pub(super) fn written(self) -> String {
         let half = match self.half {
             DayHalf::Am => "am",
@@ -133,7 +144,7 @@ impl ClockTime {
         let most = if matches!(self.half, DayHalf::Am | DayHalf::Pm) { 12 } else { 24 };
         let is_wrong = self.hour > most || self.minute > 59 || (self.hour == 24 && self.minute > 0);
         let is_wrong = is_wrong || (self.hour == 0 && self.half == DayHalf::Pm);
-        is_wrong.then(|| format!("{} is not a valid time", self.written()))
+        is_wrong.then(|| format!("{} is not a valid time.", self.text()))
     }
 
     /// Returns the possible minutes since midnight, morning first.
@@ -194,8 +205,8 @@ pub(super) fn resolve_range(
 }
 
 fn is_awake(minute: i32, preferences: &Preferences) -> bool {
-    let of = |time: Time| i32::from(time.hour()) * 60 + i32::from(time.minute());
-    (of(preferences.day_start)..of(preferences.day_end)).contains(&minute)
+    let minute_of = |time: Time| i32::from(time.hour()) * 60 + i32::from(time.minute());
+    (minute_of(preferences.day_start)..minute_of(preferences.day_end)).contains(&minute)
 }
 
 /// Returns the local time on a date, by minutes since midnight.

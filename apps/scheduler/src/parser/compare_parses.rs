@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use super::dates::format_date;
 use super::merge_parses::{RuleParse, has_span};
 use super::{Ambiguity, ParsedRequest, SeriesScope, SpanKind};
+use crate::agents::recurrence_text::describe_rule;
 use crate::agents::words;
 use crate::calendar::{CalendarSnapshot, TimeRange};
 use crate::models::EventType;
-use crate::state_utils::SURE;
+use crate::state_utils::CONFIDENCE_THRESHOLD;
 use crate::zone::NamedTimeZone;
 
 /// Maximum confidence if model and rules disagree.
@@ -47,13 +48,13 @@ pub(super) fn compare(
         compare_times(parsed, rules, zone);
     }
     // The user decides about `All lessons next week`, not the model.
-    let is_open =
-        other.ambiguities.iter().any(|ambiguity| ambiguity.about == SpanKind::Scope) && other.confidence.value() < SURE;
+    let is_open = other.ambiguities.iter().any(|ambiguity| ambiguity.about == SpanKind::Scope)
+        && other.confidence.value() < CONFIDENCE_THRESHOLD;
     if is_same_intent && is_open && rules.last.is_none() {
         parsed.confidence = parsed.confidence.at_most(MAX_DISPUTED_CONFIDENCE);
     }
     // Rules without sufficient confidence cannot contradict the intent.
-    if !is_same_intent && other.confidence.value() >= SURE {
+    if !is_same_intent && other.confidence.value() >= CONFIDENCE_THRESHOLD {
         record_disagreement(
             parsed,
             "the intent",
@@ -67,14 +68,14 @@ fn confirm_model_intent(parsed: &ParsedRequest, snapshot: &CalendarSnapshot, zon
     let event = parsed.event_ids.first().and_then(|id| snapshot.events.get(id));
     let title = event.map(|event| event.title.as_str()).or(parsed.data.title.as_deref());
     let name = title.map_or_else(|| "something".to_owned(), words::quoted);
-    let one = parsed.instance.map(|at| format!("{name} on {}", words::format_range(zone, &at)));
-    let one = one.unwrap_or_else(|| name.clone());
+    let instance = parsed.instance.map(|span| format!("{name} on {}", words::format_range(zone, &span)));
+    let instance = instance.unwrap_or_else(|| name.clone());
     let which = match parsed.scope {
         Some(SeriesScope::All) => format!("all of {name}"),
-        Some(SeriesScope::Following) => format!("{one} and all that follow"),
-        Some(SeriesScope::This) | None => one,
+        Some(SeriesScope::Following) => format!("{instance} and all that follow"),
+        Some(SeriesScope::This) | None => instance,
     };
-    let to = when(parsed).map(|when| describe(when, zone));
+    let to = time_reading(parsed).map(|time| describe(time, zone));
     match (parsed.data.event_type, to) {
         (EventType::Create, Some(to)) => format!("Shall I plan {name} for {to}?"),
         (EventType::Create, None) => format!("Shall I plan {name}?"),
@@ -108,22 +109,22 @@ pub(super) fn series_disagreement(
 
 fn compare_times(parsed: &mut ParsedRequest, rules: RuleParse<'_>, zone: &NamedTimeZone) {
     let (other, last) = (rules.full, rules.last_answer_with_time());
-    let is_it = |when: TimeReading| Ambiguity::new(SpanKind::Time, format!("Is it {}?", describe(when, zone)));
-    match (when(last.unwrap_or(other)), when(parsed)) {
+    let is_it = |time: TimeReading| Ambiguity::new(SpanKind::Time, format!("Is it {}?", describe(time, zone)));
+    match (time_reading(last.unwrap_or(other)), time_reading(parsed)) {
         (None, None) => {}
-        (Some(theirs), Some(own)) => {
+        (Some(rule_time), Some(model_time)) => {
             let is_same = match last {
-                Some(last) => is_same_in_part((theirs, own), last, zone),
-                None => is_same((theirs, own), other, zone),
+                Some(last) => is_same_in_part((rule_time, model_time), last, zone),
+                None => is_same((rule_time, model_time), other, zone),
             };
             if !is_same {
-                ask_which((theirs, own), parsed, zone);
+                ask_which((rule_time, model_time), parsed, zone);
             }
         }
-        (None, Some(own)) => record_disagreement(parsed, "the time", is_it(own)),
-        (Some(theirs), None) => {
-            take(parsed, theirs);
-            record_disagreement(parsed, "the time", is_it(theirs));
+        (None, Some(model_time)) => record_disagreement(parsed, "the time", is_it(model_time)),
+        (Some(rule_time), None) => {
+            set_time(parsed, rule_time);
+            record_disagreement(parsed, "the time", is_it(rule_time));
         }
     }
     let parts = |rule: &Option<String>| -> BTreeSet<String> {
@@ -131,63 +132,67 @@ fn compare_times(parsed: &mut ParsedRequest, rules: RuleParse<'_>, zone: &NamedT
     };
     if parts(&parsed.data.recurrence_rule) != parts(&other.data.recurrence_rule) {
         let question = match &parsed.data.recurrence_rule {
-            Some(rule) => format!("Does it repeat ({rule})?"),
-            None => "Is it only once?".to_owned(),
+            Some(rule) => match describe_rule(rule) {
+                Some(recurrence) => format!("Does it repeat {recurrence}?"),
+                None => "Is it a recurring event?".to_owned(),
+            },
+            None => "Does it happen only once?".to_owned(),
         };
         record_disagreement(parsed, "the recurrence", Ambiguity::new(SpanKind::Repeat, question));
     }
 }
 
-fn when(parsed: &ParsedRequest) -> Option<TimeReading> {
+fn time_reading(parsed: &ParsedRequest) -> Option<TimeReading> {
     let data = &parsed.data;
     let exact = data.start_time.zip(data.end_time).map(|(start, end)| TimeReading::At(TimeRange { start, end }));
     exact.or(parsed.time_window.map(TimeReading::Within))
 }
 
 /// Returns true if both times are equal. The duration is compared only if a duration or a range was given.
-fn is_same((theirs, own): (TimeReading, TimeReading), rules: &ParsedRequest, zone: &NamedTimeZone) -> bool {
-    let (theirs, own) = match (theirs, own) {
-        (TimeReading::At(theirs), TimeReading::At(own)) => (theirs, own),
-        (TimeReading::Within(theirs), TimeReading::Within(own)) => return theirs.overlaps(&own),
+fn is_same((rule_time, model_time): (TimeReading, TimeReading), rules: &ParsedRequest, zone: &NamedTimeZone) -> bool {
+    let (rule_time, model_time) = match (rule_time, model_time) {
+        (TimeReading::At(rule_time), TimeReading::At(model_time)) => (rule_time, model_time),
+        (TimeReading::Within(rule_time), TimeReading::Within(model_time)) => return rule_time.overlaps(&model_time),
         _ => return false,
     };
     let is_range = rules.spans.iter().any(|span| span.part == SpanKind::Time && span.value.contains(" - "));
-    let is_long = !(is_range || has_span(rules, SpanKind::Length)) || theirs.minutes() == own.minutes();
+    let is_same_length =
+        !(is_range || has_span(rules, SpanKind::Length)) || rule_time.minutes() == model_time.minutes();
     // For a query without a time of day, the same date is sufficient.
     if rules.data.event_type == EventType::Query && !has_span(rules, SpanKind::Time) {
-        return zone.to_local(theirs.start).date() == zone.to_local(own.start).date();
+        return zone.to_local(rule_time.start).date() == zone.to_local(model_time.start).date();
     }
-    theirs.start == own.start && is_long
+    rule_time.start == model_time.start && is_same_length
 }
 
 /// Compares only what the last answer contains: an answer with a time alone says nothing about the day, and vice
 /// versa.
-fn is_same_in_part((theirs, own): (TimeReading, TimeReading), last: &ParsedRequest, zone: &NamedTimeZone) -> bool {
-    let (TimeReading::At(theirs) | TimeReading::Within(theirs), TimeReading::At(own)) = (theirs, own) else {
-        return is_same((theirs, own), last, zone);
+fn is_same_in_part(times: (TimeReading, TimeReading), last: &ParsedRequest, zone: &NamedTimeZone) -> bool {
+    let (TimeReading::At(rule_time) | TimeReading::Within(rule_time), TimeReading::At(model_time)) = times else {
+        return is_same(times, last, zone);
     };
-    let (there, here) = (zone.to_local(theirs.start), zone.to_local(own.start));
-    let is_day = !has_span(last, SpanKind::Date) || there.date() == here.date();
-    is_day && (!has_span(last, SpanKind::Time) || there.time() == here.time())
+    let (rule_start, model_start) = (zone.to_local(rule_time.start), zone.to_local(model_time.start));
+    let is_day = !has_span(last, SpanKind::Date) || rule_start.date() == model_start.date();
+    is_day && (!has_span(last, SpanKind::Time) || rule_start.time() == model_start.time())
 }
 
-fn ask_which((theirs, own): (TimeReading, TimeReading), parsed: &mut ParsedRequest, zone: &NamedTimeZone) {
-    if let (TimeReading::At(theirs), TimeReading::At(own)) = (theirs, own) {
-        parsed.time_options = vec![own, theirs];
+fn ask_which((rule_time, model_time): (TimeReading, TimeReading), parsed: &mut ParsedRequest, zone: &NamedTimeZone) {
+    if let (TimeReading::At(rule_time), TimeReading::At(model_time)) = (rule_time, model_time) {
+        parsed.time_options = vec![model_time, rule_time];
     }
-    let question = format!("Is it {}, or {}?", describe(own, zone), describe(theirs, zone));
+    let question = format!("Is it {}, or {}?", describe(model_time, zone), describe(rule_time, zone));
     record_disagreement(parsed, "the time", Ambiguity::new(SpanKind::Time, question));
 }
 
-fn describe(when: TimeReading, zone: &NamedTimeZone) -> String {
-    match when {
+fn describe(time: TimeReading, zone: &NamedTimeZone) -> String {
+    match time {
         TimeReading::At(span) => words::format_range(zone, &span),
         TimeReading::Within(span) => format!("some time on {}", words::day(zone.to_local(span.start).date())),
     }
 }
 
-fn take(parsed: &mut ParsedRequest, when: TimeReading) {
-    match when {
+fn set_time(parsed: &mut ParsedRequest, time: TimeReading) {
+    match time {
         TimeReading::At(span) => {
             (parsed.data.start_time, parsed.data.end_time) = (Some(span.start), Some(span.end));
             if parsed.data.event_type == EventType::Cancel {
@@ -201,7 +206,7 @@ fn take(parsed: &mut ParsedRequest, when: TimeReading) {
 /// Limits the confidence and puts the question first.
 pub(super) fn record_disagreement(parsed: &mut ParsedRequest, about: &str, ambiguity: Ambiguity) {
     parsed.confidence = parsed.confidence.at_most(MAX_DISPUTED_CONFIDENCE);
-    parsed.reasoning += &format!("; the two disagree on {about}");
-    parsed.ambiguities.retain(|one| *one != ambiguity);
+    parsed.reasoning += &format!("; the language model and the rules disagree on {about}");
+    parsed.ambiguities.retain(|existing| *existing != ambiguity);
     parsed.ambiguities.insert(0, ambiguity);
 }

@@ -9,7 +9,7 @@ use super::phrase_reader::{PhraseReader, SlotValue};
 use super::token::TokenKind;
 
 /// Number of days for which a date without a year is taken as past, rather than as a date of next year.
-const JUST_PAST: i32 = 60;
+const MAX_PAST_DAYS: i32 = 60;
 
 /// A range of dates, with exclusive end.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(super) struct DateRange {
     pub(super) end: Date,
     /// Form of the expression.
     pub(super) how: DateForm,
-    /// Error as text, if the date is invalid.
+    /// Error as a sentence, if the date is invalid.
     pub(super) problem: Option<String>,
 }
 
@@ -75,19 +75,23 @@ fn plus_months(date: Date, months: i32) -> Date {
 }
 
 /// Parses a date expression at a token.
-pub(super) fn days(reader: &PhraseReader<'_>, at: usize) -> Option<(DateRange, usize)> {
-    longest(reader, &reader.language.dates, at)
+pub(super) fn days(reader: &PhraseReader<'_>, index: usize) -> Option<(DateRange, usize)> {
+    longest(reader, &reader.language.dates, index)
 }
 
 /// Parses the name of a holiday at a token, valid only after words such as `on`: `Christmas` is part of many
 /// titles.
-pub(super) fn named_holiday(reader: &PhraseReader<'_>, at: usize) -> Option<(DateRange, usize)> {
-    longest(reader, &reader.language.feasts, at)
+pub(super) fn named_holiday(reader: &PhraseReader<'_>, index: usize) -> Option<(DateRange, usize)> {
+    longest(reader, &reader.language.feasts, index)
 }
 
-fn longest(reader: &PhraseReader<'_>, table: &[(PhrasePattern, DateMeaning)], at: usize) -> Option<(DateRange, usize)> {
+fn longest(
+    reader: &PhraseReader<'_>,
+    table: &[(PhrasePattern, DateMeaning)],
+    index: usize,
+) -> Option<(DateRange, usize)> {
     let fits = table.iter().filter_map(|(pattern, sense)| {
-        let (values, end) = reader.match_pattern(pattern, at)?;
+        let (values, end) = reader.match_pattern(pattern, index)?;
         Some((resolve(reader, *sense, &values)?, end))
     });
     fits.reduce(|best, next| if next.1 > best.1 { next } else { best })
@@ -179,26 +183,26 @@ pub(super) fn day_range(today: Date, values: &[SlotValue]) -> Option<(DateRange,
 }
 
 /// Creates a date from month and day. Without a year, the next such date, unless the last one is at most
-/// `JUST_PAST` days ago.
+/// `MAX_PAST_DAYS` days ago.
 fn on(today: Date, year: Option<u32>, month: u32, day: u32) -> DateRange {
-    let of = |year: i16| Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok();
+    let date_in = |year: i16| Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok();
     if let Some(year) = year {
         let year = if year < 100 { year + 2_000 } else { year };
-        let exact = i16::try_from(year).ok().and_then(of);
+        let exact = i16::try_from(year).ok().and_then(date_in);
         return exact.map_or_else(|| none(today, month, day, Some(year)), |date| DateRange::one(date, DateForm::Day));
     }
     // Eight years, so that 29 February is found.
-    let candidates = (0..8).filter_map(|more| of(today.year().saturating_add(more)));
-    let mut upcoming = candidates.filter(|date| *date >= plus(today, -JUST_PAST));
+    let candidates = (0..8).filter_map(|more| date_in(today.year().saturating_add(more)));
+    let mut upcoming = candidates.filter(|date| *date >= plus(today, -MAX_PAST_DAYS));
     upcoming.next().map_or_else(|| none(today, month, day, None), |date| DateRange::one(date, DateForm::YearDay))
 }
 
 fn none(today: Date, month: u32, day: u32, year: Option<u32>) -> DateRange {
     let name = usize::try_from(month).ok().and_then(|month| MONTHS.get(month.wrapping_sub(1)));
     let problem = match (name, year) {
-        (Some(name), Some(year)) => format!("{day} {name} {year} does not exist"),
-        (Some(name), None) => format!("{day} {name} does not exist"),
-        (None, _) => format!("month {month} does not exist"),
+        (Some(name), Some(year)) => format!("{day} {name} {year} does not exist."),
+        (Some(name), None) => format!("{day} {name} does not exist."),
+        (None, _) => format!("There is no month {month}."),
     };
     DateRange { problem: Some(problem), ..DateRange::one(today, DateForm::Day) }
 }
@@ -206,7 +210,7 @@ fn none(today: Date, month: u32, day: u32, year: Option<u32>) -> DateRange {
 fn nth(today: Date, values: &[SlotValue]) -> Option<DateRange> {
     let [SlotValue::Nth(day), ..] = values else { return None };
     let Some(day) = i8::try_from(*day).ok().filter(|day| (1..=31).contains(day)) else {
-        let problem = format!("no month has a day {day}");
+        let problem = format!("No month has a day {day}.");
         return Some(DateRange { problem: Some(problem), ..DateRange::one(today, DateForm::Day) });
     };
     let months = (0..12).map(|months| plus_months(today.first_of_month(), months));
@@ -233,8 +237,8 @@ fn weekday_of(today: Date, (ordinal, weekday): (i8, Weekday), values: &[SlotValu
         values.iter().find_map(|value| if let SlotValue::Month(month) = value { Some(*month) } else { None })?;
     let explicit_year = year(values);
     let years = explicit_year.map_or_else(|| vec![today.year(), today.year().saturating_add(1)], |year| vec![year]);
-    let of = |year: i16| Date::new(year, month, 1).ok()?.nth_weekday_of_month(ordinal, weekday).ok();
-    let mut dates = years.into_iter().filter_map(of).filter(|date| explicit_year.is_some() || *date >= today);
+    let date_in = |year: i16| Date::new(year, month, 1).ok()?.nth_weekday_of_month(ordinal, weekday).ok();
+    let mut dates = years.into_iter().filter_map(date_in).filter(|date| explicit_year.is_some() || *date >= today);
     Some(dates.next().map_or_else(|| no_such_weekday(today), |date| DateRange::one(date, DateForm::Day)))
 }
 
@@ -246,7 +250,7 @@ fn weekday_in(today: Date, (ordinal, weekday): (i8, Weekday), months: i32) -> Da
 }
 
 fn no_such_weekday(today: Date) -> DateRange {
-    DateRange { problem: Some("that month does not have this day".to_owned()), ..DateRange::one(today, DateForm::Day) }
+    DateRange { problem: Some("That month does not have this day.".to_owned()), ..DateRange::one(today, DateForm::Day) }
 }
 
 fn year(values: &[SlotValue]) -> Option<i16> {

@@ -40,9 +40,9 @@ impl SpokenDuration {
 }
 
 /// Parses a duration at a token.
-pub(super) fn length(reader: &PhraseReader<'_>, at: usize) -> Option<(SpokenDuration, usize)> {
+pub(super) fn length(reader: &PhraseReader<'_>, index: usize) -> Option<(SpokenDuration, usize)> {
     let fits = reader.language.lengths.iter().filter_map(|(pattern, sense)| {
-        let (values, end) = reader.match_pattern(pattern, at)?;
+        let (values, end) = reader.match_pattern(pattern, index)?;
         Some((resolve_meaning(*sense, &values)?, end))
     });
     // `max_by_key` would return the last of equally long matches, but the first one wins.

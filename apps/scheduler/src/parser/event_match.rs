@@ -48,7 +48,7 @@ pub(super) fn best_matches(
     for event in snapshot.events.values().filter(|event| event.status == EventStatus::Confirmed) {
         let score = score(&words, event);
         let is_possible = if is_special { score >= SPECIAL } else { score > 0 || (has_time && clue.is_strict) };
-        let takes_part = |id: &String| event.participants.iter().any(|one| one.member == *id);
+        let takes_part = |id: &String| event.participants.iter().any(|participant| participant.member == *id);
         if !is_possible || score < best.0 || !clue.people.iter().all(takes_part) {
             continue;
         }
@@ -214,11 +214,11 @@ fn fitting(
             let minute = i32::from(start_of.hour()) * 60 + i32::from(start_of.minute());
             // Without am or pm, both halves of the day match.
             let other = super::clock_time::ClockTime { hour: clock.hour + 12, ..clock };
-            let of = |clock: super::clock_time::ClockTime| {
+            let minute_of = |clock: super::clock_time::ClockTime| {
                 clock.resolve(expressions.hint().or(local_clock.hint), local_clock.preferences).minute
             };
-            of(clock) == minute
-                || (clock.half == super::phrase_meaning::DayHalf::Open && clock.hour < 12 && of(other) == minute)
+            minute_of(clock) == minute
+                || (clock.half == super::phrase_meaning::DayHalf::Open && clock.hour < 12 && minute_of(other) == minute)
         })
     };
     let on = |later: i32| {

@@ -46,10 +46,10 @@ fn find(reader: &PhraseReader<'_>, findings: &[PhraseMatch]) -> Intent {
     let lists = reader.language.words;
     let is_question = reader.tokens.last().is_some_and(|token| token.kind == TokenKind::Sign('?'));
     let first = reader.tokens.iter().position(|token| token.kind == TokenKind::Word && !token.is_in(lists.polite));
-    if let Some(at) = first
-        && is_opener(reader, at, is_question)
+    if let Some(index) = first
+        && is_opener(reader, index, is_question)
     {
-        return explicit_intent(EventType::Query, VerbModifier::Plain, at..opener_end(reader, at));
+        return explicit_intent(EventType::Query, VerbModifier::Plain, index..opener_end(reader, index));
     }
     if let Some((verb, range)) = verb(reader) {
         return explicit_intent(verb.intent, verb.modifier, range);
@@ -61,15 +61,16 @@ fn find(reader: &PhraseReader<'_>, findings: &[PhraseMatch]) -> Intent {
     if is_question {
         return explicit_intent(EventType::Query, VerbModifier::Plain, 0..0);
     }
-    if first.is_some_and(|at| matches!(reader.tokens[at].lower.as_str(), "no" | "kein" | "keine")) {
-        let at = first.unwrap_or(0);
-        return explicit_intent(EventType::Cancel, VerbModifier::Plain, at..at + 1);
+    if first.is_some_and(|index| matches!(reader.tokens[index].lower.as_str(), "no" | "kein" | "keine")) {
+        let index = first.unwrap_or(0);
+        return explicit_intent(EventType::Cancel, VerbModifier::Plain, index..index + 1);
     }
-    let is_negated = (0..reader.tokens.len()).any(|at| is_negated(reader, at) && !verbs_at(reader, at).is_empty());
+    let is_negated =
+        (0..reader.tokens.len()).any(|index| is_negated(reader, index) && !verbs_at(reader, index).is_empty());
     let is_no = |token: &Token| token.read_as.is_none() && token.is_in(lists.nots);
     // `Emma isn't going swimming` may be a cancellation, so the user is asked.
-    if let (false, Some(at)) = (is_negated, reader.tokens.iter().position(is_no)) {
-        let verb = at..at + 1;
+    if let (false, Some(index)) = (is_negated, reader.tokens.iter().position(is_no)) {
+        let verb = index..index + 1;
         return Intent {
             event_type: EventType::Cancel,
             modifier: VerbModifier::Weak,
@@ -82,72 +83,78 @@ fn find(reader: &PhraseReader<'_>, findings: &[PhraseMatch]) -> Intent {
 }
 
 /// Returns true if a query begins at the token. `do`, `have` and `will` may also begin other sentences.
-fn is_opener(reader: &PhraseReader<'_>, at: usize, is_question: bool) -> bool {
+fn is_opener(reader: &PhraseReader<'_>, index: usize, is_question: bool) -> bool {
     let lists = reader.language.words;
-    let token = &reader.tokens[at];
+    let token = &reader.tokens[index];
     if !token.is_in(lists.openers) || token.read_as.is_some() {
         return false;
     }
     let is_person = |next: &Token| next.is_in(lists.me) || next.is_in(lists.we) || next.is_in(&["you", "they"]);
-    let next_is_person = reader.tokens.get(at + 1).is_some_and(is_person);
+    let next_is_person = reader.tokens.get(index + 1).is_some_and(is_person);
     !matches!(token.lower.as_str(), "do" | "have" | "has" | "will" | "es" | "que") || is_question || next_is_person
 }
 
 /// Returns the end of the opener, so that `how many events` is treated like `what`.
-fn opener_end(reader: &PhraseReader<'_>, at: usize) -> usize {
-    let ends = reader.language.words.counting.iter().filter_map(|one| Some(reader.match_pattern(&pattern(one), at)?.1));
-    ends.max().unwrap_or(at + 1)
+fn opener_end(reader: &PhraseReader<'_>, index: usize) -> usize {
+    let ends = reader
+        .language
+        .words
+        .counting
+        .iter()
+        .filter_map(|phrase| Some(reader.match_pattern(&pattern(phrase), index)?.1));
+    ends.max().unwrap_or(index + 1)
 }
 
 /// Returns the first verb, and the longest one if several begin at the same token. `move` takes precedence over a
 /// later `instead`.
 fn verb(reader: &PhraseReader<'_>) -> Option<(&'static Verb, Range<usize>)> {
-    let mut indices = (0..reader.tokens.len()).filter(|at| !is_noun(reader, *at) && !is_negated(reader, *at));
+    let mut indices = (0..reader.tokens.len()).filter(|index| !is_noun(reader, *index) && !is_negated(reader, *index));
     // With the same length, a verb with a tail is more specific.
-    indices.find_map(|at| verbs_at(reader, at).into_iter().max_by_key(|(verb, range)| (range.end, verb.tail.len())))
+    indices
+        .find_map(|index| verbs_at(reader, index).into_iter().max_by_key(|(verb, range)| (range.end, verb.tail.len())))
 }
 
-fn verbs_at(reader: &PhraseReader<'_>, at: usize) -> Vec<(&'static Verb, Range<usize>)> {
+fn verbs_at(reader: &PhraseReader<'_>, index: usize) -> Vec<(&'static Verb, Range<usize>)> {
     // Typing errors are accepted only in the first word. In later words, `maestra` would match `muestra`.
-    let before = &reader.tokens[..at];
+    let before = &reader.tokens[..index];
     let is_first = before.iter().all(|token| !token.is_left() || token.is_in(reader.language.words.polite));
-    if !is_first && !reader.language.vocabulary.contains(reader.tokens[at].lower.as_str()) {
+    if !is_first && !reader.language.vocabulary.contains(reader.tokens[index].lower.as_str()) {
         return Vec::new();
     }
     let fits = reader.language.verbs.iter().filter_map(|(pattern, verb)| {
-        let (_, end) = reader.match_pattern(pattern, at)?;
+        let (_, end) = reader.match_pattern(pattern, index)?;
         let has_tail = verb.tail.is_empty() || reader.tokens[end..].iter().any(|token| token.lower == verb.tail);
-        has_tail.then_some((*verb, at..end))
+        has_tail.then_some((*verb, index..end))
     });
     fits.collect()
 }
 
 /// Returns true if the word before negates the verb.
-fn is_negated(reader: &PhraseReader<'_>, at: usize) -> bool {
-    let before = at.checked_sub(1).and_then(|before| reader.tokens.get(before));
+fn is_negated(reader: &PhraseReader<'_>, index: usize) -> bool {
+    let before = index.checked_sub(1).and_then(|before| reader.tokens.get(before));
     before.is_some_and(|before| before.is_in(reader.language.words.negations))
 }
 
 /// Returns true if the word is a noun and not a verb: `book club`, `the oil change`, `can't be moved`.
-fn is_noun(reader: &PhraseReader<'_>, at: usize) -> bool {
-    let (token, lists) = (&reader.tokens[at], reader.language.words);
+fn is_noun(reader: &PhraseReader<'_>, index: usize) -> bool {
+    let (token, lists) = (&reader.tokens[index], reader.language.words);
     let is_read =
         matches!(token.read_as, Some(SpanKind::Flexibility | SpanKind::Priority | SpanKind::Date | SpanKind::Length));
     let is_owner = token.is_owner && !token.is_in(&["let", "there"]);
     let is_phrase = reader.language.nouns.iter().any(|(noun, later)| {
-        let end = reader.match_pattern(noun, at).map(|(_, end)| end);
+        let end = reader.match_pattern(noun, index).map(|(_, end)| end);
         let comes =
             |end: usize| later.is_none_or(|later| reader.tokens[end..].iter().any(|token| token.lower == later));
         end.is_some_and(comes)
     });
-    let is_behind_noun = || {
-        let before = at.checked_sub(1).and_then(|before| reader.tokens.get(before));
+    let follows_noun = || {
+        let before = index.checked_sub(1).and_then(|before| reader.tokens.get(before));
         before.is_some_and(|before| {
             let is_content = before.is_left() && !before.is_in(lists.stops) && !before.is_in(lists.polite);
             is_content || before.is_in(lists.the) || (before.is_owner && before.lower != "let")
         })
     };
-    is_read || is_owner || is_phrase || (token.is_in(lists.ambiguous) && is_behind_noun())
+    is_read || is_owner || is_phrase || (token.is_in(lists.ambiguous) && follows_noun())
 }
 
 /// Returns the kind of a query, and true if the words of the query express it.
@@ -181,8 +188,8 @@ pub(super) fn consume_fit_words(reader: &mut PhraseReader<'_>) {
     if matched.is_empty() {
         return;
     }
-    for (at, token) in reader.tokens.iter_mut().enumerate() {
-        if matched.contains(&at) || token.is_in(lists.openers) {
+    for (index, token) in reader.tokens.iter_mut().enumerate() {
+        if matched.contains(&index) || token.is_in(lists.openers) {
             token.read_as.get_or_insert(SpanKind::Intent);
         }
     }
@@ -195,10 +202,11 @@ fn has_any(reader: &PhraseReader<'_>, phrases: &[&'static str]) -> bool {
 /// Returns the token range of the first matching phrase at or after `from`.
 fn phrase(reader: &PhraseReader<'_>, phrases: &[&'static str], from: usize) -> Option<(usize, usize)> {
     let patterns: Vec<_> = phrases.iter().map(|phrase| pattern(phrase)).collect();
-    let is_free =
-        |at: &usize| !matches!(reader.tokens[*at].read_as, Some(SpanKind::Date | SpanKind::Time | SpanKind::Repeat));
-    (from..reader.tokens.len()).filter(is_free).find_map(|at| {
-        let end = patterns.iter().find_map(|pattern| reader.match_pattern(pattern, at))?.1;
-        Some((at, end))
+    let is_free = |index: &usize| {
+        !matches!(reader.tokens[*index].read_as, Some(SpanKind::Date | SpanKind::Time | SpanKind::Repeat))
+    };
+    (from..reader.tokens.len()).filter(is_free).find_map(|index| {
+        let end = patterns.iter().find_map(|pattern| reader.match_pattern(pattern, index))?.1;
+        Some((index, end))
     })
 }

@@ -156,7 +156,7 @@ fn question(reading: &SentenceParse<'_>) -> ParsedRequest {
     parsed.asks_existing_conflicts = is_about_clashes && query == QueryType::ConflictCheck;
     parsed.event_ids = which.iter().map(|candidate| candidate.event.id.clone()).collect();
     parsed.data.title = match which.as_slice() {
-        [one] => Some(one.event.title.clone()),
+        [candidate] => Some(candidate.event.title.clone()),
         _ => title.filter(|_| matches!(query, QueryType::EventLookup | QueryType::ConflictCheck)),
     };
     parsed.missing.extend((!has_subject).then_some(MissingField::Subject));
@@ -176,11 +176,11 @@ fn minutes(expressions: &TimeExpressions) -> Option<u32> {
 
 fn change_of(reading: &SentenceParse<'_>, mut changed: ModifyParse) -> ParsedRequest {
     let edit = edit(reading, changed.title.clone());
-    let span = changed.span.and_then(|span| lasting(reading, span, changed.length));
+    let span = changed.span.and_then(|span| exact_range(reading, span, changed.length));
     if changed.span.is_some() && span.is_none() {
         changed.problems.push(NO_TIME.to_owned());
     }
-    let titles: Vec<&str> = changed.which.iter().map(|one| one.event.title.as_str()).collect();
+    let titles: Vec<&str> = changed.which.iter().map(|candidate| candidate.event.title.as_str()).collect();
     if let Some(unread) = unparsed_time::for_modification(&reading.reader, &reading.findings, &titles)
         .filter(|_| reading.intent.modifier != VerbModifier::Rename)
     {
@@ -188,8 +188,10 @@ fn change_of(reading: &SentenceParse<'_>, mut changed: ModifyParse) -> ParsedReq
         changed.ambiguities.extend((!is_scope_open).then(|| Ambiguity::new(SpanKind::Time, unread)));
         changed.is_open = true;
     }
-    let matters =
-        reading.findings.iter().any(|one| matches!(one.sense, PhraseMeaning::Matters(_) | PhraseMeaning::Moves(_)));
+    let matters = reading
+        .findings
+        .iter()
+        .any(|finding| matches!(finding.sense, PhraseMeaning::Matters(_) | PhraseMeaning::Moves(_)));
     let is_sound = changed.problems.is_empty();
     let has_change = (changed.has_change || edit != EventEdit::default() || matters) && is_sound;
     let mut weights = ConfidenceWeights::default();
@@ -201,7 +203,7 @@ fn change_of(reading: &SentenceParse<'_>, mut changed: ModifyParse) -> ParsedReq
     let missing = [(MissingField::Event, is_known), (MissingField::Change, has_change)];
     parsed.missing = missing.into_iter().filter(|(_, is_there)| !is_there).map(|(missing, _)| missing).collect();
     parsed.data.title = match changed.which.as_slice() {
-        [one] => Some(one.event.title.clone()),
+        [candidate] => Some(candidate.event.title.clone()),
         _ => title::title(&reading.reader),
     };
     parsed.data.title = edit.title.clone().or(parsed.data.title);
@@ -234,23 +236,23 @@ fn edited(reading: &SentenceParse<'_>) -> Vec<Mention> {
         return Vec::new();
     }
     let (reader, lists) = (&reading.reader, reading.reader.language.words);
-    let mut at = reading.intent.verb.end;
+    let mut index = reading.intent.verb.end;
     let mut edited = Vec::new();
     loop {
-        while reader.tokens.get(at).is_some_and(|token| token.is_in(lists.the) || token.is_in(lists.ands)) {
-            at += 1;
+        while reader.tokens.get(index).is_some_and(|token| token.is_in(lists.the) || token.is_in(lists.ands)) {
+            index += 1;
         }
-        let Some(mention) = reading.names.mentions.iter().find(|mention| mention.token_range.0 == at) else { break };
+        let Some(mention) = reading.names.mentions.iter().find(|mention| mention.token_range.0 == index) else { break };
         if reader.tokens[mention.token_range.1 - 1].is_owner {
             return Vec::new();
         }
-        at = mention.token_range.1;
+        index = mention.token_range.1;
         edited.push(mention.clone());
     }
     const BORDERS: [&str; 12] = ["to", "from", "on", "off", "out", "zu", "zum", "von", "a", "al", "de", "del"];
-    let is_border = reader.tokens.get(at).is_some_and(|token| token.is_in(&BORDERS));
+    let is_border = reader.tokens.get(index).is_some_and(|token| token.is_in(&BORDERS));
     let none = TimeExpressions::default();
-    let words = reader.tokens.get(at..).unwrap_or_default();
+    let words = reader.tokens.get(index..).unwrap_or_default();
     let clue = EventClue { words, people: &[], expressions: &none, is_strict: false };
     let has_event = || !best_matches(reader, reading.request.snapshot, &reading.local_clock(None), clue).is_empty();
     if is_border && !edited.is_empty() && has_event() { edited } else { Vec::new() }
@@ -304,7 +306,7 @@ fn base(reading: &SentenceParse<'_>) -> ParsedRequest {
     });
     parsed.ambiguities = ambiguities.collect();
     if reading.intent.is_negated {
-        parsed.ambiguities.push(Ambiguity::new(SpanKind::Intent, "Do you want me to do anything?"));
+        parsed.ambiguities.push(Ambiguity::new(SpanKind::Intent, "You said what not to do. What should I do?"));
     } else if reading.intent.is_weak_no() {
         parsed.ambiguities.push(Ambiguity::new(SpanKind::Intent, "Do you want to cancel it?"));
     }
@@ -312,7 +314,7 @@ fn base(reading: &SentenceParse<'_>) -> ParsedRequest {
 }
 
 /// Error for a time range that a clock change skips.
-const NO_TIME: &str = "this time does not exist on that day";
+const NO_TIME: &str = "This time does not exist on that day.";
 
 fn instant_range(reading: &SentenceParse<'_>, (start, end): (DateTime, DateTime)) -> Option<TimeRange> {
     TimeRange::new(reading.zone.to_instant(start).ok()?, reading.zone.to_instant(end).ok()?)
@@ -320,7 +322,11 @@ fn instant_range(reading: &SentenceParse<'_>, (start, end): (DateTime, DateTime)
 
 /// Converts a local time range to instants. If a duration under a day was given, the duration is exact even across
 /// a clock change.
-fn lasting(reading: &SentenceParse<'_>, (start, end): (DateTime, DateTime), minutes: Option<i64>) -> Option<TimeRange> {
+fn exact_range(
+    reading: &SentenceParse<'_>,
+    (start, end): (DateTime, DateTime),
+    minutes: Option<i64>,
+) -> Option<TimeRange> {
     let Some(minutes) = minutes.filter(|minutes| *minutes < 24 * 60) else {
         return instant_range(reading, (start, end));
     };
@@ -332,7 +338,7 @@ fn lasting(reading: &SentenceParse<'_>, (start, end): (DateTime, DateTime), minu
 /// Converts the resolved time to instants in the time zone of the family, and reports an error if a clock change
 /// skips the time.
 fn to_time_range(reading: &SentenceParse<'_>, when: &mut ResolvedTime) -> Option<TimeRange> {
-    let span = lasting(reading, when.span?, when.length);
+    let span = exact_range(reading, when.span?, when.length);
     if span.is_none() {
         when.problems.push(NO_TIME.to_owned());
     }

@@ -163,10 +163,11 @@ impl Language {
 
     fn all_words(&self) -> BTreeSet<&'static str> {
         let words = self.words;
-        let patterns = self.phrases.iter().map(|(pattern, _)| pattern).chain(self.dates.iter().map(|(one, _)| one));
-        let patterns = patterns.chain(self.feasts.iter().map(|(one, _)| one));
-        let patterns = patterns.chain(self.clocks.iter().map(|(one, _)| one));
-        let patterns = patterns.chain(self.lengths.iter().map(|(one, _)| one));
+        let patterns =
+            self.phrases.iter().map(|(pattern, _)| pattern).chain(self.dates.iter().map(|(pattern, _)| pattern));
+        let patterns = patterns.chain(self.feasts.iter().map(|(pattern, _)| pattern));
+        let patterns = patterns.chain(self.clocks.iter().map(|(pattern, _)| pattern));
+        let patterns = patterns.chain(self.lengths.iter().map(|(pattern, _)| pattern));
         let mut vocabulary = BTreeSet::new();
         for piece in patterns.flatten() {
             if let PieceKind::Words(words) = &piece.kind {

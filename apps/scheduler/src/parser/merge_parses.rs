@@ -13,7 +13,7 @@ use superstep::core::time::Time;
 use super::confidence::{self, ConfidenceWeights};
 use super::dates::format_date;
 use super::model_parse::{ModelParse, NameResolver, invalid_model_output, time};
-use super::resolve_time::next_weekday;
+use super::modify::past_time;
 use super::{
     Ambiguity, EventEdit, LABEL, MissingField, ParseInput, ParsedRequest, ParsedSpan, SpanKind, UnknownName,
     compare_parses, interpret,
@@ -62,7 +62,7 @@ pub(crate) fn merge_parses(
     joining.name();
     joining.choose_event()?;
     joining.set_time()?;
-    joining.keep_of_rules();
+    joining.apply_rule_results();
     let weights = joining.weights();
     let ParseMerger { zone, mut parsed, other_than_rules, .. } = joining;
     let (ambiguities, unknown) = (parsed.ambiguities.len(), parsed.unknown_names.len());
@@ -198,7 +198,7 @@ impl ParseMerger<'_> {
         let coming = self.request.snapshot.instances_of(event, &TimeRange::new(now, end)?).ok()?;
         let day = |time: Time| self.zone.to_local(time).date();
         let is_then = |at: &TimeRange| occurrence.is_none_or(|then| day(then) == day(at.start));
-        coming.iter().map(|one| one.span).find(is_then)
+        coming.iter().map(|instance| instance.span).find(is_then)
     }
 
     /// Sets the time of the event, or the queried time range.
@@ -232,7 +232,7 @@ impl ParseMerger<'_> {
             Some(start) => {
                 let end = end.filter(|_| model_parse.recurrence_rule.is_none() || end > Some(start));
                 let span = TimeRange::new(start, end.or_else(|| self.end_after(start)).unwrap_or(start));
-                self.check(span, "the end is before the start");
+                self.check(span, "The end is before the start.");
             }
             None => self.put_within(from, to),
         }
@@ -251,7 +251,7 @@ impl ParseMerger<'_> {
                 start.and_then(|_| self.zone.to_instant(checked.first).ok())
             }
             Err(error) => {
-                self.parsed.problems.push(error.message().to_owned());
+                self.parsed.problems.push(format!("The recurrence is not valid: {}.", error.message()));
                 None
             }
         }
@@ -261,13 +261,13 @@ impl ParseMerger<'_> {
     fn end_after(&self, start: Time) -> Option<Time> {
         let of_instance = self.parsed.instance.filter(|_| self.model_parse.event_type == EventType::Modify);
         let preferred =
-            self.request.snapshot.members.get(self.request.user_id).map(|one| one.preferences.default_minutes);
+            self.request.snapshot.members.get(self.request.user_id).map(|member| member.preferences.default_minutes);
         let fallback = self.parsed.minutes.or(preferred).map_or(60, i64::from);
         let minutes = of_instance.map_or(fallback, |span| span.minutes());
-        Time::from_unix_micros(start.as_unix_micros() + minutes * 60_000_000).ok().map(|end| self.here(end))
+        Time::from_unix_micros(start.as_unix_micros() + minutes * 60_000_000).ok().map(|end| self.in_zone(end))
     }
 
-    fn here(&self, time: Time) -> Time {
+    fn in_zone(&self, time: Time) -> Time {
         self.zone.with_local_offset(time).unwrap_or(time)
     }
 
@@ -279,18 +279,16 @@ impl ParseMerger<'_> {
         if is_planned && last < self.request.now {
             let (start, now): (DateTime, DateTime) =
                 (self.zone.to_local(span.start), self.zone.to_local(self.request.now));
-            let (day, next) = (format_date(start.date()), next_weekday(start.date(), now));
-            let problem = format!("that was on {day} at {}; did you mean {next}?", start.strftime("%H:%M"));
-            return self.parsed.problems.push(problem);
+            return self.parsed.problems.push(past_time(start, now));
         }
         self.put(Some(span));
         if !self.model_parse.is_all_day && is_of_days(&span, &self.zone) {
-            self.put_open(span);
+            self.set_open_range(span);
         }
     }
 
-    /// `Does a haircut fit on Saturday?` asks for any time of the day, not for the whole day.
-    fn put_open(&mut self, span: TimeRange) {
+    /// Sets an open range: a query such as `Does a haircut fit on Saturday?` accepts any time in it.
+    fn set_open_range(&mut self, span: TimeRange) {
         if self.parsed.query == Some(QueryType::ConflictCheck) && self.parsed.data.title.is_some() {
             self.parsed.time_window = Some(span);
         }
@@ -314,16 +312,16 @@ impl ParseMerger<'_> {
         match TimeRange::new(from, to) {
             Some(span) if self.model_parse.event_type == EventType::Query => {
                 self.put(Some(span));
-                self.put_open(span);
+                self.set_open_range(span);
             }
             Some(span) if span.end > self.request.now => self.parsed.time_window = Some(span),
-            Some(_) => self.parsed.problems.push("that time is in the past".to_owned()),
-            None => self.parsed.problems.push("the end is before the start".to_owned()),
+            Some(_) => self.parsed.problems.push("That time is in the past.".to_owned()),
+            None => self.parsed.problems.push("The end is before the start.".to_owned()),
         }
     }
 
     /// Adds findings of the rules that the model cannot overrule.
-    fn keep_of_rules(&mut self) {
+    fn apply_rule_results(&mut self) {
         let (rules, parsed) = (self.rules.full, &mut self.parsed);
         let is_named = |id: &String| {
             let EventEdit { add_people, remove_people, add_resources, remove_resources, .. } = &parsed.edit;
@@ -334,7 +332,7 @@ impl ParseMerger<'_> {
                 .any(|ids| ids.contains(id))
         };
         let is_open = |unknown: &&UnknownName| {
-            !unknown.near.iter().any(is_named) && !parsed.unknown_names.iter().any(|one| one.text == unknown.text)
+            !unknown.near.iter().any(is_named) && !parsed.unknown_names.iter().any(|known| known.text == unknown.text)
         };
         let more: Vec<UnknownName> = rules.unknown_names.iter().filter(is_open).cloned().collect();
         parsed.unknown_names.extend(more);
@@ -348,7 +346,8 @@ impl ParseMerger<'_> {
         // Dates and times were compared. The model cannot resolve other ambiguities that the rules found.
         let is_theirs =
             |ambiguity: &&Ambiguity| !matches!(ambiguity.about, SpanKind::Intent | SpanKind::Date | SpanKind::Time);
-        let is_new = |ambiguity: &&Ambiguity| !parsed.ambiguities.iter().any(|one| one.about == ambiguity.about);
+        let is_new =
+            |ambiguity: &&Ambiguity| !parsed.ambiguities.iter().any(|existing| existing.about == ambiguity.about);
         let ambiguities: Vec<Ambiguity> = rules.ambiguities.iter().filter(is_theirs).filter(is_new).cloned().collect();
         parsed.ambiguities.extend(ambiguities);
     }
@@ -414,8 +413,8 @@ fn parsed_spans(parsed: &ParsedRequest, request: &ParseInput<'_>, zone: &NamedTi
     }
     spans.extend(data.recurrence_rule.iter().map(|rule| piece(SpanKind::Repeat, rule, rule)));
     let people = data.participants.iter().filter_map(|id| snapshot.members.get(id));
-    spans.extend(people.map(|one| piece(SpanKind::Person, &one.name, &one.id)));
+    spans.extend(people.map(|member| piece(SpanKind::Person, &member.name, &member.id)));
     let resources = data.resources.iter().filter_map(|id| snapshot.resources.get(id));
-    spans.extend(resources.map(|one| piece(SpanKind::Resource, &one.name, &one.id)));
+    spans.extend(resources.map(|resource| piece(SpanKind::Resource, &resource.name, &resource.id)));
     spans
 }

@@ -83,7 +83,7 @@ impl ModelParse {
     ///
     /// # Errors
     /// Returns `TypeMismatch` with the JSON pointer of the invalid value.
-    pub fn read(output: Value) -> Result<Self> {
+    pub fn from_json(output: Value) -> Result<Self> {
         models::from_json(output).map_err(|error| match error.diagnostics().first() {
             Some(problem) => invalid_model_output(&problem.pointer, &problem.message),
             None => error,
@@ -132,7 +132,7 @@ pub(super) fn time(text: Option<&String>, pointer: &str, zone: &NamedTimeZone) -
     if !is_shaped {
         return Err(invalid_model_output(pointer, &format!("`{text}` is not a time such as `2026-01-10T14:00`")));
     }
-    let time = Time::parse_event(text, zone.name()).map_err(|_| format!("{} does not exist", &text[..16]));
+    let time = Time::parse_event(text, zone.name()).map_err(|_| format!("The time {} does not exist.", &text[..16]));
     Ok(Some(time.map(|time| zone.with_local_offset(time).unwrap_or(time))))
 }
 
@@ -148,16 +148,20 @@ impl<'a> NameResolver<'a> {
     }
 
     pub(super) fn resolve_members(&mut self, names: &[String]) -> Vec<String> {
-        let candidates =
-            self.snapshot.members.values().map(|one| (one.id.as_str(), one.name.as_str(), one.aliases.as_slice()));
+        let candidates = self
+            .snapshot
+            .members
+            .values()
+            .map(|member| (member.id.as_str(), member.name.as_str(), member.aliases.as_slice()));
         let candidates: Vec<_> = candidates.collect();
         self.find(names, &candidates, false)
     }
 
     pub(super) fn resolve_resources(&mut self, names: &[String]) -> Vec<String> {
         let resources = self.snapshot.resources.values();
-        let candidates: Vec<_> =
-            resources.map(|one| (one.id.as_str(), one.name.as_str(), one.aliases.as_slice())).collect();
+        let candidates: Vec<_> = resources
+            .map(|resource| (resource.id.as_str(), resource.name.as_str(), resource.aliases.as_slice()))
+            .collect();
         self.find(names, &candidates, true)
     }
 
@@ -165,14 +169,14 @@ impl<'a> NameResolver<'a> {
         let mut ids: Vec<String> = Vec::new();
         for name in names.iter().map(|name| name.trim()).filter(|name| !name.is_empty()) {
             let folded = fold(name);
-            let is_called = |one: &&(&str, &str, &[String])| {
-                fold(one.1) == folded || one.2.iter().any(|alias| fold(alias) == folded)
+            let is_called = |candidate: &&(&str, &str, &[String])| {
+                fold(candidate.1) == folded || candidate.2.iter().any(|alias| fold(alias) == folded)
             };
-            let by_id = candidates.iter().find(|one| one.0 == name);
+            let by_id = candidates.iter().find(|candidate| candidate.0 == name);
             match by_id.or_else(|| candidates.iter().find(is_called)) {
                 Some((id, ..)) if ids.iter().any(|existing| existing == id) => {}
                 Some((id, ..)) => ids.push((*id).to_owned()),
-                None if self.unknown.iter().any(|one| one.text == name) => {}
+                None if self.unknown.iter().any(|unknown| unknown.text == name) => {}
                 None => {
                     let near = near(self.snapshot, &folded, !is_resource);
                     self.unknown.push(UnknownName { text: name.to_owned(), near, is_resource_like: is_resource });
@@ -208,7 +212,8 @@ mod tests {
         let names = ["emma", "Mum", "Em", "Emmma", " "].map(str::to_owned);
         assert_eq!(named.resolve_members(&names), ["emma", "mom"]);
         assert_eq!(named.resolve_resources(&["Auto".to_owned(), "van".to_owned()]), ["car"]);
-        let unknown: Vec<_> = named.unknown.iter().map(|one| (one.text.as_str(), one.is_resource_like)).collect();
+        let unknown: Vec<_> =
+            named.unknown.iter().map(|unknown| (unknown.text.as_str(), unknown.is_resource_like)).collect();
         assert_eq!(unknown, [("Emmma", false), ("van", true)]);
         assert_eq!(named.unknown[0].near, ["emma"]);
     }
@@ -223,7 +228,10 @@ mod tests {
         assert_eq!(good.to_string(), "2026-01-10T14:00:00-05:00");
         assert_eq!(read("2026-01-10T19:00:00Z").unwrap().unwrap().unwrap().to_string(), good.to_string());
         assert!(read("").unwrap().is_none());
-        assert_eq!(read("2026-02-30T14:00").unwrap().unwrap().unwrap_err(), "2026-02-30T14:00 does not exist");
+        assert_eq!(
+            read("2026-02-30T14:00").unwrap().unwrap().unwrap_err(),
+            "The time 2026-02-30T14:00 does not exist."
+        );
         let error = read("saturday at two pm").unwrap_err();
         assert_eq!((error.code(), error.diagnostics()[0].pointer.as_str()), (ErrorCode::TypeMismatch, "/start_time"));
     }

@@ -12,6 +12,7 @@ use super::reschedule::{rescheduled, resolve_day_of_month};
 use super::resolve_time::next_weekday;
 use super::time_expressions::TimeExpressions;
 use super::{Ambiguity, SentenceParse, SeriesScope, SpanKind, title};
+use crate::agents::words;
 use crate::calendar::TimeRange;
 
 /// Result of parsing a change or a cancellation.
@@ -41,7 +42,7 @@ pub(super) struct ModifyParse {
     pub(super) is_open: bool,
     /// Ambiguities.
     pub(super) ambiguities: Vec<Ambiguity>,
-    /// Errors as text.
+    /// Errors as sentences.
     pub(super) problems: Vec<String>,
 }
 
@@ -55,9 +56,10 @@ pub(super) fn cancel(reading: &SentenceParse<'_>) -> ModifyParse {
         ScopeHints { is_dated, is_onward: expressions.onward.is_some(), is_part: is_part(reading, &expressions) };
     resolve_scope(reading, &mut changed, only);
     if is_several(reading, &changed, &expressions) {
-        changed
-            .ambiguities
-            .push(Ambiguity::new(SpanKind::Scope, "There are several then. Do you mean one of them, or all?"));
+        changed.ambiguities.push(Ambiguity::new(
+            SpanKind::Scope,
+            "The series has several events on those days. Do you mean one of them, or all?",
+        ));
         changed.scope = None;
         changed.is_open = true;
     }
@@ -90,8 +92,8 @@ fn is_several(reading: &SentenceParse<'_>, changed: &ModifyParse, expressions: &
         let instant = |date| reading.zone.to_instant(at(date, 0)).ok();
         TimeRange::new(instant(days.first)?.max(reading.request.now), instant(days.end)?)
     });
-    let (Some(within), Some(one)) = (within, changed.which.first()) else { return false };
-    reading.request.snapshot.instances_of(&one.event, &within).is_ok_and(|instances| instances.len() > 1)
+    let (Some(within), Some(candidate)) = (within, changed.which.first()) else { return false };
+    reading.request.snapshot.instances_of(&candidate.event, &within).is_ok_and(|instances| instances.len() > 1)
 }
 
 /// Parses a change.
@@ -109,8 +111,9 @@ pub(super) fn modify(reading: &SentenceParse<'_>) -> ModifyParse {
     } else {
         find_target_event(reading, &old, true, words)
     };
-    let is_on_day =
-        |days: DateRange| changed.which.iter().any(|one| one.instance.is_some_and(|(at, _)| at.date() == days.first));
+    let is_on_day = |days: DateRange| {
+        changed.which.iter().any(|candidate| candidate.instance.is_some_and(|(at, _)| at.date() == days.first))
+    };
     let is_dated = !old.days.is_empty() || old.time.is_some() || (is_loose && new.day().0.is_some_and(is_on_day));
     changed.rule = rule(reading, &changed);
     // `Move all lessons from Tuesday to Wednesday` is about all instances, `all lessons next week` is not.
@@ -156,13 +159,15 @@ fn apply(reading: &SentenceParse<'_>, new: &TimeExpressions, changed: &mut Modif
 /// Checks a local time range. Returns the error if the range ends before it starts or is in the past.
 pub(crate) fn problem((start, end): (DateTime, DateTime), now: DateTime) -> Option<String> {
     if end <= start {
-        return Some("the end is before the start".to_owned());
+        return Some("The end is before the start.".to_owned());
     }
-    let was = || {
-        let (day, next) = (format_date(start.date()), next_weekday(start.date(), now));
-        format!("that was on {day} at {}; did you mean {next}?", start.strftime("%H:%M"))
-    };
-    (start < now).then(was)
+    (start < now).then(|| past_time(start, now))
+}
+
+/// Returns the error for a time in the past, which suggests the next date with the same weekday.
+pub(super) fn past_time(start: DateTime, now: DateTime) -> String {
+    let (day, time) = (format_date(start.date()), words::format_time(start.time()));
+    format!("That was on {day} at {time}; did you mean {}?", next_weekday(start.date(), now))
 }
 
 /// Splits the time expressions into old and new time, and returns the index of the token at which the new time
@@ -170,25 +175,25 @@ pub(crate) fn problem((start, end): (DateTime, DateTime), now: DateTime) -> Opti
 fn split(reading: &SentenceParse<'_>) -> (TimeExpressions, TimeExpressions, Option<usize>) {
     let (reader, today) = (&reading.reader, reading.today());
     let lists = reader.language.words;
-    let is_target = |at: usize| {
-        let is_last = |finding: &&PhraseMatch| finding.from == at || finding.from == at + 1;
+    let is_target = |index: usize| {
+        let is_last = |finding: &&PhraseMatch| finding.from == index || finding.from == index + 1;
         let counts = |finding: &&PhraseMatch| {
             !matches!(finding.sense, PhraseMeaning::Which(_) | PhraseMeaning::Filler | PhraseMeaning::By)
         };
-        !reading.intent.verb.contains(&at)
-            && reader.tokens[at].is_in(lists.targets)
+        !reading.intent.verb.contains(&index)
+            && reader.tokens[index].is_in(lists.targets)
             && reading.findings.iter().filter(counts).any(|finding| is_last(&finding))
     };
-    let border = (0..reader.tokens.len()).find(|at| is_target(*at));
+    let border = (0..reader.tokens.len()).find(|index| is_target(*index));
     let phrases = lists.instead_of.iter().map(|phrase| super::phrase_pattern::pattern(phrase));
     let patterns: Vec<_> = phrases.collect();
-    let instead =
-        (0..reader.tokens.len()).find(|at| patterns.iter().any(|one| reader.match_pattern(one, *at).is_some()));
+    let instead = (0..reader.tokens.len())
+        .find(|index| patterns.iter().any(|pattern| reader.match_pattern(pattern, *index).is_some()));
     let (mut old, mut new) = (Vec::new(), Vec::new());
     let repeats = reading
         .findings
         .iter()
-        .any(|one| matches!(one.sense, PhraseMeaning::Repeat(_) | PhraseMeaning::RepeatPart(..)));
+        .any(|finding| matches!(finding.sense, PhraseMeaning::Repeat(_) | PhraseMeaning::RepeatPart(..)));
     for finding in &reading.findings {
         // `Put it off until Tuesday`: without a recurrence this is the new day.
         let is_day = finding.sense == PhraseMeaning::UntilDate && !repeats;
@@ -218,10 +223,10 @@ fn split(reading: &SentenceParse<'_>) -> (TimeExpressions, TimeExpressions, Opti
 
 /// Returns the old and the new day of a phrase that contains both: `from Friday to Saturday`, `on January 6 to 8`.
 /// After a target word, a range of days in one month is the new time.
-fn from_to(finding: &PhraseMatch, (today, is_behind): (Date, bool)) -> Option<(SlotValue, SlotValue)> {
+fn from_to(finding: &PhraseMatch, (today, is_after_target): (Date, bool)) -> Option<(SlotValue, SlotValue)> {
     match (finding.sense, finding.values.as_slice()) {
         (PhraseMeaning::DateRange, [first, second]) => Some((first.clone(), second.clone())),
-        (PhraseMeaning::DayRange, values) if !is_behind => {
+        (PhraseMeaning::DayRange, values) if !is_after_target => {
             day_range(today, values).map(|(first, last)| (SlotValue::Days(first), SlotValue::Days(last)))
         }
         _ => None,
@@ -232,7 +237,7 @@ fn from_to(finding: &PhraseMatch, (today, is_behind): (Date, bool)) -> Option<(S
 fn border_word(reading: &SentenceParse<'_>) -> Option<usize> {
     let tokens = &reading.reader.tokens;
     let targets = reading.reader.language.words.targets;
-    (reading.intent.verb.end..tokens.len()).find(|at| tokens[*at].is_in(targets))
+    (reading.intent.verb.end..tokens.len()).find(|index| tokens[*index].is_in(targets))
 }
 
 fn rule(reading: &SentenceParse<'_>, changed: &ModifyParse) -> Option<String> {
@@ -253,8 +258,10 @@ fn find_target_event(
     words: std::ops::Range<usize>,
 ) -> ModifyParse {
     let named = |with_speaker: bool| {
-        let mentions = reading.names.mentions.iter().filter(|one| one.is_person && !reading.edited.contains(one));
-        let ids = mentions.filter(|one| with_speaker || !one.is_speaker).flat_map(|one| one.ids.clone());
+        let mentions =
+            reading.names.mentions.iter().filter(|mention| mention.is_person && !reading.edited.contains(mention));
+        let ids =
+            mentions.filter(|mention| with_speaker || !mention.is_speaker).flat_map(|mention| mention.ids.clone());
         ids.collect::<Vec<String>>()
     };
     let local_clock = reading.local_clock(None);
@@ -272,14 +279,16 @@ fn find_target_event(
     }
     if explicit_scope(reading) == Some(SeriesScope::All) {
         // `all` selects the series, so its overrides are not separate candidates.
-        let ids: Vec<String> = which.iter().map(|one| one.event.id.clone()).collect();
-        which.retain(|one| one.event.recurrence_override.as_ref().is_none_or(|of| !ids.contains(&of.series)));
+        let ids: Vec<String> = which.iter().map(|candidate| candidate.event.id.clone()).collect();
+        which.retain(|candidate| {
+            candidate.event.recurrence_override.as_ref().is_none_or(|replaced| !ids.contains(&replaced.series))
+        });
     }
     let mut changed = ModifyParse { is_matched: which.len() == 1, ..ModifyParse::default() };
     if which.is_empty() && is_strict {
         which = find_matches(&named(false), &TimeExpressions::default(), true);
         let day = expressions.day().0.filter(|_| !which.is_empty());
-        changed.problems.extend(day.map(|day| format!("there is no such event on {}", format_date(day.first))));
+        changed.problems.extend(day.map(|day| format!("{} has no such event.", format_date(day.first))));
     }
     if changed.is_matched
         && let Some(other) = another(
@@ -302,8 +311,11 @@ fn find_target_event(
 }
 
 fn name(event_match: &EventMatch) -> String {
-    let when = event_match.instance.map(|(start, _)| start.strftime(" on %A %-d %B at %H:%M").to_string());
-    format!("{}{}", event_match.event.title, when.unwrap_or_default())
+    let title = &event_match.event.title;
+    event_match.instance.map_or_else(
+        || title.clone(),
+        |(start, _)| format!("{title} on {} at {}", format_date(start.date()), words::format_time(start.time())),
+    )
 }
 
 fn is_series(event_match: &EventMatch) -> bool {

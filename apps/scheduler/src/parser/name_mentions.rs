@@ -69,20 +69,20 @@ pub(super) fn find_mentions(
 ) -> NameMentions {
     let known_names = collect_known_names(reader, snapshot);
     let mut name_mentions = NameMentions::default();
-    let mut at = 0;
-    while at < reader.tokens.len() {
-        let Some((targets, end)) = name_at(reader, &known_names, at) else {
-            at += 1;
+    let mut index = 0;
+    while index < reader.tokens.len() {
+        let Some((targets, end)) = name_at(reader, &known_names, index) else {
+            index += 1;
             continue;
         };
-        let mention = mention(snapshot, speaker, &targets, (at, end));
-        if is_named(reader, at, &targets, is_question) {
+        let mention = mention(snapshot, speaker, &targets, (index, end));
+        if is_named(reader, index, &targets, is_question) {
             mark(reader, &mention, &targets);
             name_mentions.mentions.push(mention);
         } else if matches!(targets[0], NameTarget::Speaker | NameTarget::Us) {
-            reader.tokens[at].read_as = Some(SpanKind::Filler);
+            reader.tokens[index].read_as = Some(SpanKind::Filler);
         }
-        at = end;
+        index = end;
     }
     name_mentions.unknown = unknown(reader, snapshot, &name_mentions, is_question);
     name_mentions
@@ -117,9 +117,9 @@ fn collect_known_names(reader: &PhraseReader<'_>, snapshot: &CalendarSnapshot) -
 }
 
 /// Returns the possible targets of the longest name at a token, and the end of the name.
-fn name_at(reader: &PhraseReader<'_>, known_names: &[KnownName], at: usize) -> Option<(Vec<NameTarget>, usize)> {
+fn name_at(reader: &PhraseReader<'_>, known_names: &[KnownName], index: usize) -> Option<(Vec<NameTarget>, usize)> {
     let fits = |name: &&KnownName| {
-        let there = reader.tokens.get(at..at + name.words.len());
+        let there = reader.tokens.get(index..index + name.words.len());
         there.is_some_and(|there| there.iter().zip(&name.words).all(|(token, word)| is_it(token, word)))
     };
     let longest = known_names.iter().filter(fits).map(|name| name.words.len()).max().filter(|length| *length > 0)?;
@@ -130,7 +130,7 @@ fn name_at(reader: &PhraseReader<'_>, known_names: &[KnownName], at: usize) -> O
             targets.push(name.target.clone());
         }
     }
-    Some((targets, at + longest))
+    Some((targets, index + longest))
 }
 
 fn is_it(token: &Token, word: &str) -> bool {
@@ -141,7 +141,7 @@ fn is_it(token: &Token, word: &str) -> bool {
 
 fn mention(snapshot: &CalendarSnapshot, speaker: &str, targets: &[NameTarget], token_range: (usize, usize)) -> Mention {
     let everyone = || snapshot.members.keys().cloned().collect::<Vec<_>>();
-    let of = |role: MemberRole| {
+    let with_role = |role: MemberRole| {
         let members = snapshot.members.values().filter(move |member| member.role == role);
         members.map(|member| member.id.clone()).collect::<Vec<_>>()
     };
@@ -150,7 +150,7 @@ fn mention(snapshot: &CalendarSnapshot, speaker: &str, targets: &[NameTarget], t
     let ids = match &targets[0] {
         NameTarget::Member(id) | NameTarget::Resource(id) => vec![id.clone()],
         NameTarget::Everyone | NameTarget::Us => everyone(),
-        NameTarget::Of(role) => of(*role),
+        NameTarget::Of(role) => with_role(*role),
         NameTarget::Speaker => vec![speaker.to_owned()],
     };
     // If members share a name, the mention has no ids until the user has answered.
@@ -165,13 +165,13 @@ fn mention(snapshot: &CalendarSnapshot, speaker: &str, targets: &[NameTarget], t
 }
 
 /// Returns true if a word really names a participant: not in `show me`, `can we move`, `Sarah's mom`.
-fn is_named(reader: &PhraseReader<'_>, at: usize, targets: &[NameTarget], is_question: bool) -> bool {
+fn is_named(reader: &PhraseReader<'_>, index: usize, targets: &[NameTarget], is_question: bool) -> bool {
     let lists = reader.language.words;
-    let Some(before) = at.checked_sub(1).and_then(|at| reader.tokens.get(at)) else { return true };
+    let Some(before) = index.checked_sub(1).and_then(|index| reader.tokens.get(index)) else { return true };
     match targets[0] {
         NameTarget::Speaker | NameTarget::Us if before.is_in(lists.show_verbs) => false,
         NameTarget::Speaker | NameTarget::Us if before.is_in(lists.polite) => is_question,
-        NameTarget::Member(_) => !(before.is_owner && before.read_as.is_none() && before.is_capital && at > 1),
+        NameTarget::Member(_) => !(before.is_owner && before.read_as.is_none() && before.is_capital && index > 1),
         _ => true,
     }
 }
@@ -221,16 +221,19 @@ fn unknown(
     let lists = reader.language.words;
     let asks_who = is_question && reader.tokens.iter().any(|token| token.is_in(lists.availability));
     let mut unknown_names: Vec<UnknownName> = Vec::new();
-    for (at, token) in reader.tokens.iter().enumerate().skip(1) {
+    for (index, token) in reader.tokens.iter().enumerate().skip(1) {
         let is_mention =
-            names.mentions.iter().any(|mention| (mention.token_range.0..mention.token_range.1).contains(&at));
+            names.mentions.iter().any(|mention| (mention.token_range.0..mention.token_range.1).contains(&index));
         if !token.is_left() || token.kind != TokenKind::Word || is_mention || token.is_owner {
             continue;
         }
-        let before = &reader.tokens[at - 1];
-        let is_led = is_lead(reader, at - 1) || (asks_who && before.is_in(lists.openers));
-        let lead =
-            if before.is_in(lists.the) { at.checked_sub(2).map_or(before, |at| &reader.tokens[at]) } else { before };
+        let before = &reader.tokens[index - 1];
+        let is_led = is_lead(reader, index - 1) || (asks_who && before.is_in(lists.openers));
+        let lead = if before.is_in(lists.the) {
+            index.checked_sub(2).map_or(before, |index| &reader.tokens[index])
+        } else {
+            before
+        };
         let is_resource_led = lead.is_in(lists.before_resources) || lead.read_as == Some(SpanKind::Intent);
         let near = near(snapshot, &token.lower, true);
         let text = reader.text[token.byte_range.0..token.byte_range.1].to_owned();
@@ -248,9 +251,9 @@ fn unknown(
 }
 
 /// Returns true if a name may follow the token. After `and` only if a name precedes: `arts and crafts`.
-fn is_lead(reader: &PhraseReader<'_>, at: usize) -> bool {
-    let (token, lists) = (&reader.tokens[at], reader.language.words);
-    let before = at.checked_sub(1).and_then(|before| reader.tokens.get(before));
+fn is_lead(reader: &PhraseReader<'_>, index: usize) -> bool {
+    let (token, lists) = (&reader.tokens[index], reader.language.words);
+    let before = index.checked_sub(1).and_then(|before| reader.tokens.get(before));
     let is_list = || before.is_some_and(|before| before.read_as == Some(SpanKind::Person));
     let is_word = token.is_in(lists.before_people)
         && token.kind == TokenKind::Word
@@ -264,7 +267,8 @@ fn is_like_member(snapshot: &CalendarSnapshot, token: &Token) -> bool {
 }
 
 fn is_like_resource(snapshot: &CalendarSnapshot, token: &Token) -> bool {
-    let mut names = snapshot.resources.values().flat_map(|one| std::iter::once(&one.name).chain(&one.aliases));
+    let mut names =
+        snapshot.resources.values().flat_map(|resource| std::iter::once(&resource.name).chain(&resource.aliases));
     token.lower.len() >= 4 && names.any(|name| name.len() >= 5 && is_like(&token.lower, name))
 }
 

@@ -65,13 +65,13 @@ impl PhraseReader<'_> {
     /// Matches all phrases and marks their tokens.
     pub(super) fn scan(&mut self) -> Vec<PhraseMatch> {
         let mut findings = Vec::new();
-        let mut at = 0;
-        while at < self.tokens.len() {
-            let Some(finding) = self.longest(at) else {
-                at += 1;
+        let mut token_index = 0;
+        while token_index < self.tokens.len() {
+            let Some(finding) = self.longest(token_index) else {
+                token_index += 1;
                 continue;
             };
-            at = finding.to;
+            token_index = finding.to;
             let part = part(finding.sense);
             self.tokens[finding.from..finding.to].iter_mut().for_each(|token| token.read_as = Some(part));
             findings.push(finding);
@@ -79,27 +79,27 @@ impl PhraseReader<'_> {
         findings
     }
 
-    fn longest(&self, at: usize) -> Option<PhraseMatch> {
+    fn longest(&self, token_index: usize) -> Option<PhraseMatch> {
         let mut best: Option<PhraseMatch> = None;
         for (pattern, sense) in &self.language.phrases {
-            let Some((values, to)) = self.match_pattern(pattern, at) else { continue };
+            let Some((values, to)) = self.match_pattern(pattern, token_index) else { continue };
             if best.as_ref().is_none_or(|best| to > best.to) {
-                best = Some(PhraseMatch { sense: *sense, values, from: at, to });
+                best = Some(PhraseMatch { sense: *sense, values, from: token_index, to });
             }
         }
         best
     }
 
     /// Matches a pattern at a token. Returns the values of its slots and the index after the match.
-    pub(super) fn match_pattern(&self, pattern: &PhrasePattern, at: usize) -> Option<(Vec<SlotValue>, usize)> {
+    pub(super) fn match_pattern(&self, pattern: &PhrasePattern, token_index: usize) -> Option<(Vec<SlotValue>, usize)> {
         let mut values = Vec::new();
-        let end = self.fit(pattern, at, &mut values)?;
+        let end = self.fit(pattern, token_index, &mut values)?;
         Some((values, end))
     }
 
-    fn fit(&self, pieces: &[PatternPiece], at: usize, values: &mut Vec<SlotValue>) -> Option<usize> {
-        let Some((piece, rest)) = pieces.split_first() else { return Some(at) };
-        if let Some((value, next)) = self.piece(piece, at) {
+    fn fit(&self, pieces: &[PatternPiece], token_index: usize, values: &mut Vec<SlotValue>) -> Option<usize> {
+        let Some((piece, rest)) = pieces.split_first() else { return Some(token_index) };
+        if let Some((value, next)) = self.piece(piece, token_index) {
             let before = values.len();
             values.extend(value);
             if let Some(end) = self.fit(rest, next, values) {
@@ -107,41 +107,45 @@ impl PhraseReader<'_> {
             }
             values.truncate(before);
         }
-        if piece.is_optional { self.fit(rest, at, values) } else { None }
+        if piece.is_optional { self.fit(rest, token_index, values) } else { None }
     }
 
-    fn piece(&self, piece: &PatternPiece, at: usize) -> Option<(Option<SlotValue>, usize)> {
-        let token = self.tokens.get(at)?;
+    fn piece(&self, piece: &PatternPiece, token_index: usize) -> Option<(Option<SlotValue>, usize)> {
+        let token = self.tokens.get(token_index)?;
         match &piece.kind {
-            PieceKind::Words(words) => self.is_word(token, words).then_some((None, at + 1)),
+            PieceKind::Words(words) => self.is_word(token, words).then_some((None, token_index + 1)),
             PieceKind::Slot("clock") => {
-                clock_time::clock(self, at).map(|(clock, end)| (Some(SlotValue::Clock(clock)), end))
+                clock_time::clock(self, token_index).map(|(clock, end)| (Some(SlotValue::Clock(clock)), end))
             }
             PieceKind::Slot("t") => {
-                clock_time::clock_or_hour(self, at).map(|(clock, end)| (Some(SlotValue::Clock(clock)), end))
+                clock_time::clock_or_hour(self, token_index).map(|(clock, end)| (Some(SlotValue::Clock(clock)), end))
             }
-            PieceKind::Slot("date") => dates::days(self, at).map(|(days, end)| (Some(SlotValue::Days(days)), end)),
+            PieceKind::Slot("date") => {
+                dates::days(self, token_index).map(|(days, end)| (Some(SlotValue::Days(days)), end))
+            }
             PieceKind::Slot("feast") => {
-                dates::named_holiday(self, at).map(|(days, end)| (Some(SlotValue::Days(days)), end))
+                dates::named_holiday(self, token_index).map(|(days, end)| (Some(SlotValue::Days(days)), end))
             }
             // `January 6 to 10am` is not a range of dates.
-            PieceKind::Slot("end") if clock_time::clock(self, at).is_some() => None,
-            PieceKind::Slot("end") => self.slot("nth", token).map(|value| (Some(value), at + 1)),
+            PieceKind::Slot("end") if clock_time::clock(self, token_index).is_some() => None,
+            PieceKind::Slot("end") => self.slot("nth", token).map(|value| (Some(value), token_index + 1)),
             PieceKind::Slot("dur") => {
-                durations::length(self, at).map(|(length, end)| (Some(SlotValue::Length(length)), end))
+                durations::length(self, token_index).map(|(length, end)| (Some(SlotValue::Length(length)), end))
             }
             PieceKind::Slot("hour") => {
-                clock_time::whole_hour(self, at).map(|(clock, end)| (Some(SlotValue::Clock(clock)), end))
+                clock_time::whole_hour(self, token_index).map(|(clock, end)| (Some(SlotValue::Clock(clock)), end))
             }
-            PieceKind::Slot("minutes") => self.spelled_out_number(at, |number| (10..60).contains(&number)),
-            PieceKind::Slot("tens") => self.spelled_out_number(at, |number| matches!(number, 5 | 10 | 20 | 25)),
+            PieceKind::Slot("minutes") => self.spelled_out_number(token_index, |number| (10..60).contains(&number)),
+            PieceKind::Slot("tens") => {
+                self.spelled_out_number(token_index, |number| matches!(number, 5 | 10 | 20 | 25))
+            }
             PieceKind::Slot("days") => {
-                self.weekdays(at, false).map(|(days, end)| (Some(SlotValue::Weekdays(days)), end))
+                self.weekdays(token_index, false).map(|(days, end)| (Some(SlotValue::Weekdays(days)), end))
             }
             PieceKind::Slot("weekdays") => {
-                self.weekdays(at, true).map(|(days, end)| (Some(SlotValue::Weekdays(days)), end))
+                self.weekdays(token_index, true).map(|(days, end)| (Some(SlotValue::Weekdays(days)), end))
             }
-            PieceKind::Slot(name) => self.slot(name, token).map(|value| (Some(value), at + 1)),
+            PieceKind::Slot(name) => self.slot(name, token).map(|value| (Some(value), token_index + 1)),
         }
     }
 
@@ -199,14 +203,14 @@ impl PhraseReader<'_> {
     }
 
     /// Matches a number in words, such as `forty-five`, that `will_do` accepts.
-    fn spelled_out_number(&self, at: usize, will_do: fn(u32) -> bool) -> Option<(Option<SlotValue>, usize)> {
-        let word = |at: usize| self.tokens.get(at).filter(|token| token.kind == TokenKind::Word);
-        let number = |at: usize| word(at).and_then(|token| self.number(token));
-        let first = number(at)?;
-        let has_dash = self.tokens.get(at + 1).is_some_and(|token| token.kind == TokenKind::Sign('-'));
-        let second = at + 1 + usize::from(has_dash);
+    fn spelled_out_number(&self, token_index: usize, will_do: fn(u32) -> bool) -> Option<(Option<SlotValue>, usize)> {
+        let word = |token_index: usize| self.tokens.get(token_index).filter(|token| token.kind == TokenKind::Word);
+        let number = |token_index: usize| word(token_index).and_then(|token| self.number(token));
+        let first = number(token_index)?;
+        let has_dash = self.tokens.get(token_index + 1).is_some_and(|token| token.kind == TokenKind::Sign('-'));
+        let second = token_index + 1 + usize::from(has_dash);
         let ones = number(second).filter(|ones| first >= 20 && first % 10 == 0 && *ones < 10);
-        let (number, end) = ones.map_or((first, at + 1), |ones| (first + ones, second + 1));
+        let (number, end) = ones.map_or((first, token_index + 1), |ones| (first + ones, second + 1));
         will_do(number).then_some((Some(SlotValue::Number(number)), end))
     }
 
@@ -230,8 +234,8 @@ impl PhraseReader<'_> {
         let plural = |token: &Token| {
             named(words.plurals, &token.lower).and_then(|day| Weekday::from_monday_one_offset(day).ok())
         };
-        let any = |at: usize| {
-            let token = self.tokens.get(at)?;
+        let any = |token_index: usize| {
+            let token = self.tokens.get(token_index)?;
             plural(token).or_else(|| self.weekday(token))
         };
         if is_plural && self.tokens.get(from).and_then(plural).is_none() {
@@ -240,15 +244,15 @@ impl PhraseReader<'_> {
         let mut days = vec![any(from)?];
         let mut end = from + 1;
         loop {
-            let mut at = end;
-            while self.tokens.get(at).is_some_and(|token| token.is_in(words.ands)) {
-                at += 1;
+            let mut token_index = end;
+            while self.tokens.get(token_index).is_some_and(|token| token.is_in(words.ands)) {
+                token_index += 1;
             }
-            match any(at) {
-                Some(day) if at > end => days.push(day),
+            match any(token_index) {
+                Some(day) if token_index > end => days.push(day),
                 _ => return Some((days, end)),
             }
-            end = at + 1;
+            end = token_index + 1;
         }
     }
 }

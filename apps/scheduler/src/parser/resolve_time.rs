@@ -6,6 +6,7 @@ use super::clock_time::{DayHalfHint, at, resolve_range};
 use super::dates::{DateForm, DateRange, format_date, in_week, plus};
 use super::recurrence::RecurrencePhrase;
 use super::time_expressions::{ClockExpression, TimeExpressions};
+use crate::agents::words;
 use crate::calendar::Preferences;
 use crate::zone::NamedTimeZone;
 
@@ -52,7 +53,7 @@ pub(super) struct ResolvedTime {
     pub(super) is_open: bool,
     /// Questions about ambiguities.
     pub(super) questions: Vec<String>,
-    /// Errors as text.
+    /// Errors as sentences.
     pub(super) problems: Vec<String>,
 }
 
@@ -77,7 +78,8 @@ impl LocalClock<'_> {
         let Some(last) = when.either.last().copied() else { return };
         when.either.retain(|(start, _)| *start >= self.now);
         let first = when.either.first().copied().unwrap_or(last);
-        when.questions.push(format!("Is it on {}, on another of these days, or on each?", format_date(first.0.date())));
+        when.questions
+            .push(format!("Is it on {}, on another of these days, or on all of them?", format_date(first.0.date())));
         when.is_open = true;
         when.span = Some(first);
         let is_exact = matches!(expressions.time, Some(ClockExpression::At(_) | ClockExpression::Range(..)));
@@ -153,7 +155,7 @@ impl LocalClock<'_> {
         let mut settle = |clock: super::clock_time::ClockTime| {
             let settled = clock.resolve(hint, self.preferences);
             if settled.is_ambiguous {
-                when.questions.push(format!("Is {} in the morning or in the evening?", clock.written()));
+                when.questions.push(format!("Is {} in the morning or in the evening?", clock.text()));
             }
             settled.minute
         };
@@ -173,12 +175,12 @@ impl LocalClock<'_> {
             }
             ClockExpression::Range(from, to) => {
                 let Some((start, end)) = resolve_range(from, to, hint, self.preferences) else {
-                    let (from, to) = (from.written(), to.written());
-                    when.problems.push(format!("from {from} to {to} ends before it starts"));
+                    let (from, to) = (from.text(), to.text());
+                    when.problems.push(format!("The time from {from} to {to} ends before it starts."));
                     return None;
                 };
                 if start.is_ambiguous {
-                    when.questions.push(format!("Is {} in the morning or in the evening?", from.written()));
+                    when.questions.push(format!("Is {} in the morning or in the evening?", from.text()));
                 }
                 MinuteRange { start: start.minute, end: end.minute, is_vague: false, length: None }
             }
@@ -203,12 +205,12 @@ impl LocalClock<'_> {
             from = plus(today, 1);
         }
         let Some(first) = repeat.first(from) else {
-            when.problems.push("no month has such a day".to_owned());
+            when.problems.push("No month has such a day.".to_owned());
             return None;
         };
         match repeat.to_rrule(first, self.zone) {
             Ok(rule) => when.rule = Some(rule),
-            Err(error) => when.problems.push(error.to_string()),
+            Err(error) => when.problems.push(format!("The recurrence is not valid: {}.", error.message())),
         }
         Some(DateRange::one(first, DateForm::Day))
     }
@@ -279,8 +281,8 @@ impl LocalClock<'_> {
             }
             _ => next_year(start.date()),
         };
-        let time = if expressions.time.is_some() { start.strftime(" at %H:%M").to_string() } else { String::new() };
-        format!("that was on {was}{time}; did you mean {next}?")
+        let time = expressions.time.map(|_| format!(" at {}", words::format_time(start.time()))).unwrap_or_default();
+        format!("That was on {was}{time}; did you mean {next}?")
     }
 }
 

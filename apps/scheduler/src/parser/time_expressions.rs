@@ -51,7 +51,7 @@ impl ClockExpression {
     /// Returns the times in the expression.
     pub(super) fn clocks(self) -> Vec<ClockTime> {
         match self {
-            Self::At(one) | Self::Until(one) | Self::After(one) | Self::Before(one) => vec![one],
+            Self::At(clock) | Self::Until(clock) | Self::After(clock) | Self::Before(clock) => vec![clock],
             Self::Range(from, to) => vec![from, to],
         }
     }
@@ -216,9 +216,9 @@ fn in_stretch(date: &DateRange, several: Option<&DateRange>) -> DateRange {
     let Some(several) = several.filter(|_| date.how == DateForm::Nth && date.problem.is_none()) else {
         return date.clone();
     };
-    let mut dates = (0..MAX_MONTH_DAYS).map(|more| plus(several.first, more)).take_while(|one| several.has(*one));
-    let same = dates.find(|one| one.day() == date.first.day());
-    same.map_or_else(|| date.clone(), |one| DateRange::one(one, DateForm::Nth))
+    let mut dates = (0..MAX_MONTH_DAYS).map(|more| plus(several.first, more)).take_while(|day| several.has(*day));
+    let same = dates.find(|day| day.day() == date.first.day());
+    same.map_or_else(|| date.clone(), |day| DateRange::one(day, DateForm::Nth))
 }
 
 fn between(first: &DateRange, last: &DateRange) -> DateRange {
@@ -228,7 +228,7 @@ fn between(first: &DateRange, last: &DateRange) -> DateRange {
         end = plus(end, 7);
     }
     let problem = first.problem.clone().or_else(|| last.problem.clone());
-    let ends_before = || format!("{} to {} ends before it starts", format_date(first.first), format_date(last.first));
+    let ends_before = || format!("{} to {} ends before it starts.", format_date(first.first), format_date(last.first));
     let problem = problem.or_else(|| (end <= first.first).then(ends_before));
     DateRange { problem, ..DateRange::several(first.first, end) }
 }

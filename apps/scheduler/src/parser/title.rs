@@ -11,24 +11,24 @@ pub(super) fn title(reader: &PhraseReader<'_>) -> Option<String> {
 /// Returns the title within a range of tokens.
 pub(super) fn title_of(reader: &PhraseReader<'_>, range: std::ops::Range<usize>) -> Option<String> {
     let lists = reader.language.words;
-    let is_title_word = |at: &usize| {
-        let token = &reader.tokens[*at];
-        token.read_as.is_none() && (token.is_left() || is_inner(reader, *at))
+    let is_title_word = |index: &usize| {
+        let token = &reader.tokens[*index];
+        token.read_as.is_none() && (token.is_left() || is_inner(reader, *index))
     };
     let mut indices: Vec<usize> = range.filter(is_title_word).collect();
     let is_stop = |token: &Token| token.is_in(lists.stops) || matches!(token.kind, TokenKind::Sign(_));
-    while indices.first().is_some_and(|at| is_stop(&reader.tokens[*at])) {
+    while indices.first().is_some_and(|index| is_stop(&reader.tokens[*index])) {
         indices.remove(0);
     }
-    while indices.last().is_some_and(|at| is_stop(&reader.tokens[*at])) {
+    while indices.last().is_some_and(|index| is_stop(&reader.tokens[*index])) {
         indices.pop();
     }
-    let says_something = |at: &usize| !reader.tokens[*at].is_in(lists.vague) && reader.tokens[*at].is_left();
-    let is_something = |at: &usize| says_something(at) && !reader.tokens[*at].is_in(lists.stops);
-    let names_only = |at: &usize| reader.tokens[*at].is_in(lists.outsiders);
-    let is_named = indices.iter().any(|at| is_something(at) && !names_only(at));
+    let says_something = |index: &usize| !reader.tokens[*index].is_in(lists.vague) && reader.tokens[*index].is_left();
+    let is_something = |index: &usize| says_something(index) && !reader.tokens[*index].is_in(lists.stops);
+    let names_only = |index: &usize| reader.tokens[*index].is_in(lists.outsiders);
+    let is_named = indices.iter().any(|index| is_something(index) && !names_only(index));
     // `the thing with grandma` is not a title; `grandma` alone is.
-    let has_vague = indices.iter().any(|at| reader.tokens[*at].is_in(lists.vague));
+    let has_vague = indices.iter().any(|index| reader.tokens[*index].is_in(lists.vague));
     if !(is_named || indices.iter().any(is_something) && !has_vague) {
         return None;
     }
@@ -36,29 +36,29 @@ pub(super) fn title_of(reader: &PhraseReader<'_>, range: std::ops::Range<usize>)
 }
 
 /// Returns true if a token is punctuation within a word: `check-up`.
-fn is_inner(reader: &PhraseReader<'_>, at: usize) -> bool {
+fn is_inner(reader: &PhraseReader<'_>, index: usize) -> bool {
     let touches = |one: usize, other: usize| match (reader.tokens.get(one), reader.tokens.get(other)) {
         (Some(one), Some(other)) => one.byte_range.1 == other.byte_range.0 && one.is_left() | other.is_left(),
         _ => false,
     };
-    matches!(reader.tokens[at].kind, TokenKind::Sign('-' | '&' | '/' | '.'))
-        && at > 0
-        && touches(at - 1, at)
-        && touches(at, at + 1)
+    matches!(reader.tokens[index].kind, TokenKind::Sign('-' | '&' | '/' | '.'))
+        && index > 0
+        && touches(index - 1, index)
+        && touches(index, index + 1)
 }
 
 /// Joins the kept tokens with their original spelling.
 fn joined(reader: &PhraseReader<'_>, indices: &[usize]) -> String {
     let mut title = String::new();
     let mut last: Option<usize> = None;
-    for at in indices {
-        let token = &reader.tokens[*at];
+    for index in indices {
+        let token = &reader.tokens[*index];
         let touches = last.is_some_and(|last| reader.tokens[last].byte_range.1 == token.byte_range.0);
         if !title.is_empty() && !touches {
             title.push(' ');
         }
         title.push_str(&reader.text[token.byte_range.0..token.byte_range.1]);
-        last = Some(*at);
+        last = Some(*index);
     }
     title
 }

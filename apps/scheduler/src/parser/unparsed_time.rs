@@ -21,11 +21,12 @@ pub(super) fn for_new_event(
     findings: &[PhraseMatch],
     (has_date, has_time): (bool, bool),
 ) -> Option<String> {
-    let is_left = |at: usize| {
-        let is_day = is_day_word(reader, at) && (!has_date || is_around(reader, at)) || is_before_day(reader, at);
-        is_zone(reader, at) || is_number(reader, at, has_time) || is_day
+    let is_left = |index: usize| {
+        let is_day =
+            is_day_word(reader, index) && (!has_date || is_around(reader, index)) || is_before_day(reader, index);
+        is_zone(reader, index) || is_number(reader, index, has_time) || is_day
     };
-    let end = || end_of_nothing(findings).map(|end| clarification_question(reader, end.from, end.to));
+    let end = || end_without_recurrence(findings).map(|end| clarification_question(reader, end.from, end.to));
     about_repeating(reader, findings).or_else(end).or_else(|| first(reader, is_left))
 }
 
@@ -33,20 +34,20 @@ pub(super) fn for_new_event(
 /// the event.
 pub(super) fn for_modification(reader: &PhraseReader<'_>, findings: &[PhraseMatch], titles: &[&str]) -> Option<String> {
     let titles: Vec<Token> = titles.iter().flat_map(|title| tokens(title)).collect();
-    let is_in_title = |at: usize| titles.iter().any(|word| word.lower == reader.tokens[at].lower);
-    let is_left = |at: usize| is_zone(reader, at) || is_day_word(reader, at);
-    about_repeating(reader, findings).or_else(|| first(reader, |at| is_left(at) && !is_in_title(at)))
+    let is_in_title = |index: usize| titles.iter().any(|word| word.lower == reader.tokens[index].lower);
+    let is_left = |index: usize| is_zone(reader, index) || is_day_word(reader, index);
+    about_repeating(reader, findings).or_else(|| first(reader, |index| is_left(index) && !is_in_title(index)))
 }
 
 /// Returns the question about an ambiguous frequency.
 fn about_repeating(reader: &PhraseReader<'_>, findings: &[PhraseMatch]) -> Option<String> {
     let unclear = findings.iter().find(|finding| finding.sense == PhraseMeaning::Unclear);
-    let left = || first(reader, |at| is_recurrence_word(reader, at));
+    let left = || first(reader, |index| is_recurrence_word(reader, index));
     unclear.map(|unclear| clarification_question(reader, unclear.from, unclear.to)).or_else(left)
 }
 
 /// Finds a count or an end date without a recurrence: `three times at 9am`.
-fn end_of_nothing(findings: &[PhraseMatch]) -> Option<&PhraseMatch> {
+fn end_without_recurrence(findings: &[PhraseMatch]) -> Option<&PhraseMatch> {
     let repeats =
         |finding: &PhraseMatch| matches!(finding.sense, PhraseMeaning::Repeat(_) | PhraseMeaning::RepeatPart(..));
     let is_end = |finding: &&PhraseMatch| {
@@ -60,7 +61,7 @@ fn end_of_nothing(findings: &[PhraseMatch]) -> Option<&PhraseMatch> {
 
 /// Returns the question about the first token for which `is_so` is true.
 fn first(reader: &PhraseReader<'_>, is_so: impl Fn(usize) -> bool) -> Option<String> {
-    (0..reader.tokens.len()).find(|at| is_so(*at)).map(|at| clarification_question(reader, at, at + 1))
+    (0..reader.tokens.len()).find(|index| is_so(*index)).map(|index| clarification_question(reader, index, index + 1))
 }
 
 fn clarification_question(reader: &PhraseReader<'_>, from: usize, to: usize) -> String {
@@ -69,47 +70,47 @@ fn clarification_question(reader: &PhraseReader<'_>, from: usize, to: usize) -> 
 }
 
 /// Returns true for `every`, `except` and similar words.
-fn is_recurrence_word(reader: &PhraseReader<'_>, at: usize) -> bool {
-    reader.tokens[at].is_left() && reader.tokens[at].is_in(reader.language.words.loose)
+fn is_recurrence_word(reader: &PhraseReader<'_>, index: usize) -> bool {
+    reader.tokens[index].is_left() && reader.tokens[index].is_in(reader.language.words.loose)
 }
 
 /// Returns true for day words: `Christmas dinner`, `the end of the month`, `early December`.
-fn is_day_word(reader: &PhraseReader<'_>, at: usize) -> bool {
-    let (token, lists) = (&reader.tokens[at], reader.language.words);
+fn is_day_word(reader: &PhraseReader<'_>, index: usize) -> bool {
+    let (token, lists) = (&reader.tokens[index], reader.language.words);
     let is_month = || token.kind == TokenKind::Word && lists.months.iter().any(|(month, _)| *month == token.lower);
     token.is_left() && (token.is_in(lists.day_words) || is_month())
 }
 
 /// Returns true if the word before a day word changes its meaning: `Friday after Easter`.
-fn is_around(reader: &PhraseReader<'_>, at: usize) -> bool {
+fn is_around(reader: &PhraseReader<'_>, index: usize) -> bool {
     let lists = reader.language.words;
-    let before = reader.tokens[..at].iter().rev().find(|token| !token.is_in(lists.the));
+    let before = reader.tokens[..index].iter().rev().find(|token| !token.is_in(lists.the));
     before.is_some_and(|before| before.is_left() && before.is_in(lists.date_modifiers))
 }
 
 /// Returns true for a word that excludes the following date: `Before Friday` is not on Friday.
-fn is_before_day(reader: &PhraseReader<'_>, at: usize) -> bool {
-    let (token, next) = (&reader.tokens[at], reader.tokens.get(at + 1));
+fn is_before_day(reader: &PhraseReader<'_>, index: usize) -> bool {
+    let (token, next) = (&reader.tokens[index], reader.tokens.get(index + 1));
     let is_day = next.is_some_and(|next| next.read_as == Some(SpanKind::Date));
     token.is_left() && token.is_in(reader.language.words.date_modifiers) && is_day
 }
 
 /// Returns true for a time zone: `3pm EST`, `3pm London time`.
-fn is_zone(reader: &PhraseReader<'_>, at: usize) -> bool {
-    let (token, lists) = (&reader.tokens[at], reader.language.words);
-    let is_behind_name = || at > 0 && reader.tokens[at - 1].is_left() && follows_time(reader, at - 1);
-    let is_word = || token.is_in(lists.zone_words) && (follows_time(reader, at) || is_behind_name());
-    let next = reader.tokens.get(at + 1);
+fn is_zone(reader: &PhraseReader<'_>, index: usize) -> bool {
+    let (token, lists) = (&reader.tokens[index], reader.language.words);
+    let follows_name = || index > 0 && reader.tokens[index - 1].is_left() && follows_time(reader, index - 1);
+    let is_word = || token.is_in(lists.zone_words) && (follows_time(reader, index) || follows_name());
+    let next = reader.tokens.get(index + 1);
     let continues =
         || next.is_some_and(|next| next.is_left() && !next.is_in(lists.stops) && !next.is_in(lists.zone_words));
     let is_name = token.is_in(&ZONES) || token.is_in(&LIKE_ZONES) && !continues();
-    token.is_left() && (is_name && follows_time(reader, at) || is_word())
+    token.is_left() && (is_name && follows_time(reader, index) || is_word())
 }
 
 /// Returns true for a number that may belong to the time: directly after a time, after a date and `and`, or in a new
 /// event without a time. Other numbers are part of the title: `grade 5 concert at 3pm`.
-fn is_number(reader: &PhraseReader<'_>, at: usize, has_time: bool) -> bool {
-    let token = &reader.tokens[at];
+fn is_number(reader: &PhraseReader<'_>, index: usize, has_time: bool) -> bool {
+    let token = &reader.tokens[index];
     let lists = reader.language.words;
     let is_vague = token.is_in(lists.articles) || token.is_in(lists.stops) || token.is_in(lists.vague);
     let is_year = |number: u32| (1900..2200).contains(&number);
@@ -120,22 +121,22 @@ fn is_number(reader: &PhraseReader<'_>, at: usize, has_time: bool) -> bool {
     };
     let is_number = may_be_time || reader.number(token).is_some();
     let may_be_day = matches!(token.kind, TokenKind::Integer(1..=31) | TokenKind::Ordinal(_));
-    let is_left = !has_time && may_be_time || is_number && follows_time(reader, at);
-    token.is_left() && !is_vague && (is_left || may_be_day && is_another_day(reader, at))
+    let is_left = !has_time && may_be_time || is_number && follows_time(reader, index);
+    token.is_left() && !is_vague && (is_left || may_be_day && is_another_day(reader, index))
 }
 
 /// Returns true if a date and a list separator precede the token: `January 12 and 14`.
-fn is_another_day(reader: &PhraseReader<'_>, at: usize) -> bool {
+fn is_another_day(reader: &PhraseReader<'_>, index: usize) -> bool {
     let lists = reader.language.words;
     let is_between = |token: &&Token| token.read_as.is_none() && (token.is_in(lists.ands) || token.is_in(lists.the));
-    let between = reader.tokens[..at].iter().rev().take_while(is_between).count();
-    let before = at.checked_sub(between + 1).map(|before| &reader.tokens[before]);
+    let between = reader.tokens[..index].iter().rev().take_while(is_between).count();
+    let before = index.checked_sub(between + 1).map(|before| &reader.tokens[before]);
     between > 0 && before.is_some_and(|before| before.read_as == Some(SpanKind::Date))
 }
 
 /// Returns true if a time of day ends directly before the token, ignoring a dash.
-fn follows_time(reader: &PhraseReader<'_>, at: usize) -> bool {
+fn follows_time(reader: &PhraseReader<'_>, index: usize) -> bool {
     let is_dash = |token: &&Token| token.read_as.is_none() && token.kind == TokenKind::Sign('-');
-    let before = reader.tokens[..at].iter().rev().find(|token| !is_dash(token));
+    let before = reader.tokens[..index].iter().rev().find(|token| !is_dash(token));
     before.is_some_and(|token| token.read_as == Some(SpanKind::Time))
 }

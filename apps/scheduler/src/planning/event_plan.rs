@@ -137,11 +137,12 @@ impl EventModification {
     fn apply_to(&self, snapshot: &CalendarSnapshot, now: Time) -> Result<(Event, Vec<CalendarChange>)> {
         self.check(snapshot)?;
         let EventTarget { event, selection: which, .. } = &self.target;
-        let ruled = series::scheduled_range(snapshot, snapshot.events.get(event).ok_or_else(event_removed)?, *which)?;
+        let scheduled =
+            series::scheduled_range(snapshot, snapshot.events.get(event).ok_or_else(event_removed)?, *which)?;
         let (mut applied, mut met) = (Ok(()), None);
         let changes = series::edit(snapshot, event, *which, now, |event| {
             if applied.is_ok() {
-                applied = self.apply(event, ruled);
+                applied = self.apply(event, scheduled);
             }
             // If both the series and a moved instance are edited, the series comes first and is the one reported.
             met.get_or_insert_with(|| event.clone());
@@ -165,7 +166,7 @@ impl EventModification {
         if *which != SeriesSelection::All || self.time.is_none() || event.recurrence.is_none() {
             return Ok(());
         }
-        let is_there = snapshot.instances_of(event, seen)?.iter().any(|one| one.span.start == seen.start);
+        let is_there = snapshot.instances_of(event, seen)?.iter().any(|instance| instance.span.start == seen.start);
         if is_there { Ok(()) } else { Err(event_removed()) }
     }
 
@@ -177,17 +178,17 @@ impl EventModification {
         end.filter(|_| is_moved_only).and_then(|end| TimeRange::new(requested.start, end)).unwrap_or(*requested)
     }
 
-    fn apply(&self, event: &mut Event, ruled: Option<TimeRange>) -> Result<()> {
+    fn apply(&self, event: &mut Event, scheduled: Option<TimeRange>) -> Result<()> {
         if let Some(time) = &self.time {
             // A single event moves to the requested time, even if it was moved since the plan was made.
             let seen = if event.recurrence.is_some() { self.target.range } else { event.span };
             let requested = self.as_long_as(&seen, time);
-            series::reschedule(event, &Reschedule { seen, requested, ruled })?;
+            series::reschedule(event, &Reschedule { seen, requested, scheduled })?;
         }
         let edit = &self.edit;
-        event.participants.retain(|one| !edit.remove_people.contains(&one.member));
+        event.participants.retain(|participant| !edit.remove_people.contains(&participant.member));
         for person in &edit.add_people {
-            if !event.participants.iter().any(|one| one.member == *person) {
+            if !event.participants.iter().any(|participant| participant.member == *person) {
                 event.participants.push(required(person));
             }
         }
@@ -221,7 +222,7 @@ impl EventTarget {
         let seen = parsed.instance.unwrap_or(event.span);
         let at = match &event.recurrence_override {
             // An override records the instance that it replaces, even if the override was moved.
-            Some(of) => Some(of.start),
+            Some(replaced) => Some(replaced.start),
             None if event.recurrence.is_some() => {
                 let zone = NamedTimeZone::from_iana_name(&event.zone)?;
                 parsed.instance.map(|seen| zone.to_local(seen.start))

@@ -115,7 +115,7 @@ impl EventRequest<'_> {
     /// Returns a placeholder time range, used until a slot is chosen.
     fn any_time(&self) -> Result<TimeRange> {
         let end = self.now.as_unix_micros() + i64::from(self.minutes()) * 60_000_000;
-        let end = Time::from_unix_micros(end).map_err(|fault| Error::internal(fault.to_string()))?;
+        let end = Time::from_unix_micros(end).map_err(|error| Error::internal(error.to_string()))?;
         TimeRange::new(self.now, end).ok_or_else(|| Error::internal("the event has no duration"))
     }
 

@@ -12,7 +12,7 @@ use crate::models::EventType;
 use crate::parser::{self, MissingField, ParsedRequest, SeriesScope, SpanKind, UnknownName};
 use crate::planning::event_plan::EventPlan;
 use crate::state::FamilySchedulerState;
-use crate::state_utils::{MIN_CONFIDENCE, SURE};
+use crate::state_utils::{CONFIDENCE_THRESHOLD, MIN_CONFIDENCE};
 use crate::zone::NamedTimeZone;
 
 /// Key of the flag that the user confirmed a parse with low confidence.
@@ -139,7 +139,7 @@ impl ClarificationFields {
     pub(crate) fn merge_into(&self, parsed: &mut ParsedRequest, snapshot: &CalendarSnapshot, now: Time) {
         if let Some(title) = &self.title {
             parsed.data.title = Some(title.clone());
-            parsed.missing.retain(|one| *one != MissingField::Title);
+            parsed.missing.retain(|field| *field != MissingField::Title);
         }
         self.fill_time(parsed, snapshot, now);
         let data = &mut parsed.data;
@@ -164,7 +164,7 @@ impl ClarificationFields {
         let is_settled = is_clear && parsed.missing.is_empty() && parsed.problems.is_empty();
         let names_one = parsed.event_ids.len() == 1 || parsed.data.event_type == EventType::Create;
         if is_settled && names_one && *self != Self::default() {
-            parsed.confidence = parsed.confidence.at_least(SURE);
+            parsed.confidence = parsed.confidence.at_least(CONFIDENCE_THRESHOLD);
         }
     }
 
@@ -191,7 +191,7 @@ impl ClarificationFields {
         if parsed.data.event_type == EventType::Cancel {
             return self.choose_instance(parsed, snapshot, &zone, now);
         }
-        parsed.missing.retain(|one| !matches!(one, MissingField::Date | MissingField::Time | MissingField::Change));
+        parsed.missing.retain(|field| !matches!(field, MissingField::Date | MissingField::Time | MissingField::Change));
         parsed.problems.clear();
         let span = self.time(parsed, &zone, now).and_then(|span| first_occurrence(parsed, span, &zone));
         match span {
@@ -219,13 +219,13 @@ impl ClarificationFields {
         parsed.problems.clear();
         let start = match Time::parse_event(text, zone.name()) {
             Ok(start) => start,
-            Err(fault) => return parsed.problems.push(fault.message),
+            Err(error) => return parsed.problems.push(invalid_time(&error.message)),
         };
         let moment = Time::from_unix_micros(start.as_unix_micros().saturating_add(1)).ok();
         let moment = moment.and_then(|next| TimeRange::new(start, next));
         let then = moment.and_then(|moment| snapshot.instances_of(event, &moment).ok()).unwrap_or_default();
-        let one = then.iter().map(|one| one.span).find(|span| span.start == start && span.end > now);
-        let Some(one) = one else {
+        let instance = then.iter().map(|instance| instance.span).find(|span| span.start == start && span.end > now);
+        let Some(instance) = instance else {
             let local_time = zone.to_local(start);
             let problem =
                 format!("There is no {} on {}.", words::quoted(&event.title), words::format_datetime(local_time));
@@ -233,8 +233,8 @@ impl ClarificationFields {
         };
         // With the event and the instance known, a cancellation needs nothing else.
         parsed.missing.clear();
-        parsed.instance = Some(one);
-        (parsed.data.start_time, parsed.data.end_time) = (Some(one.start), Some(one.end));
+        parsed.instance = Some(instance);
+        (parsed.data.start_time, parsed.data.end_time) = (Some(instance.start), Some(instance.end));
         if event.recurrence.is_some() && parsed.scope.is_none() {
             parsed.scope = Some(SeriesScope::This);
             parsed.ambiguities.retain(|ambiguity| ambiguity.about != SpanKind::Scope);
@@ -243,24 +243,28 @@ impl ClarificationFields {
 
     /// Returns the answered time range. An answer with only a start keeps the duration.
     fn time(&self, parsed: &ParsedRequest, zone: &NamedTimeZone, now: Time) -> Result<TimeRange, String> {
-        let read = |text: &String| Time::parse_event(text, zone.name()).map_err(|fault| fault.message);
+        let read = |text: &String| Time::parse_event(text, zone.name()).map_err(|error| invalid_time(&error.message));
         let (start, end) = (self.start_time.as_ref().map(read), self.end_time.as_ref().map(read));
         let data = &parsed.data;
-        let start = start.transpose()?.or(data.start_time).ok_or("the start time is missing")?;
+        let start = start.transpose()?.or(data.start_time).ok_or("The start time is missing.")?;
         let range = data.start_time.zip(data.end_time).and_then(|(start, end)| TimeRange::new(start, end));
         let minutes = range.or(parsed.instance).map(|span| span.minutes());
         let minutes = minutes.or(parsed.minutes.map(i64::from)).unwrap_or(60);
         let later = || Time::from_unix_micros(start.as_unix_micros().saturating_add(minutes * 60_000_000));
-        let end = end.transpose()?.map_or_else(later, Ok).map_err(|fault| fault.message)?;
+        let end = end.transpose()?.map_or_else(later, Ok).map_err(|error| invalid_time(&error.message))?;
         // A query may be about the past.
         let is_question = data.event_type == EventType::Query;
         let earliest = if is_question { jiff::civil::DateTime::MIN } else { zone.to_local(now) };
         let problem = parser::problem((zone.to_local(start), zone.to_local(end)), earliest);
         match (problem, TimeRange::new(start, end)) {
             (None, Some(span)) => Ok(span),
-            (problem, _) => Err(problem.unwrap_or_else(|| "the end is before the start".to_owned())),
+            (problem, _) => Err(problem.unwrap_or_else(|| "The end is before the start.".to_owned())),
         }
     }
+}
+
+fn invalid_time(reason: &str) -> String {
+    format!("The time is not valid: {reason}.")
 }
 
 /// Returns the time range of the first occurrence of a new series, which can be on a later day than `span`.
@@ -269,12 +273,12 @@ fn first_occurrence(parsed: &ParsedRequest, span: TimeRange, zone: &NamedTimeZon
     let Some(rule) = data.recurrence_rule.as_ref().filter(|_| data.event_type == EventType::Create) else {
         return Ok(span);
     };
-    let to_message = |error: Error| error.message().to_owned();
+    let to_message = |error: Error| format!("The recurrence is not valid: {}.", error.message());
     let start =
         validate_rrule(rule, zone.to_local(span.start), zone).and_then(|checked| zone.to_instant(checked.first));
     let start = start.map_err(to_message)?;
     let end = start.as_unix_micros().saturating_add(span.minutes() * 60_000_000);
-    let end = Time::from_unix_micros(end).map_err(|fault| fault.message)?;
+    let end = Time::from_unix_micros(end).map_err(|error| invalid_time(&error.message))?;
     Ok(TimeRange { start, end: zone.with_local_offset(end).map_err(to_message)? })
 }
 

@@ -10,7 +10,7 @@ use crate::calendar::{CalendarChange, CalendarSnapshot, Event};
 use crate::models::EventStatus;
 
 /// Lifetime of a proposal in microseconds: one day.
-const STANDS: i64 = 24 * 3_600 * 1_000_000;
+const PROPOSAL_LIFETIME_MICROS: i64 = 24 * 3_600 * 1_000_000;
 
 impl CalendarStore {
     /// Rejects proposals that were not confirmed within a day. Returns their family ids and event ids.
@@ -39,7 +39,8 @@ impl CalendarStore {
 fn stale(snapshot: &CalendarSnapshot, now: Time) -> Vec<CalendarChange> {
     let is_stale = |event: &Event| {
         let touched = event.created_at.max(event.updated_at);
-        event.status < EventStatus::Confirmed && now.as_unix_micros() - touched.as_unix_micros() > STANDS
+        event.status < EventStatus::Confirmed
+            && now.as_unix_micros() - touched.as_unix_micros() > PROPOSAL_LIFETIME_MICROS
     };
     let stale = snapshot.events.values().filter(|event| is_stale(event));
     let reject = |event: &Arc<Event>| Event { status: EventStatus::Rejected, updated_at: now, ..(**event).clone() };

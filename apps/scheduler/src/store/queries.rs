@@ -46,7 +46,7 @@ pub(super) fn rejected_ids(family: &str) -> SqlStatement {
 }
 
 fn events(family: &str, is: &str) -> [SqlStatement; 3] {
-    let of = |table: &str, columns: &str| {
+    let select = |table: &str, columns: &str| {
         format!(
             "SELECT p.event, {columns} FROM {table} p JOIN events e ON e.family = p.family AND e.id = p.event \
              WHERE p.family = $1 AND e.status {is} 'rejected' ORDER BY p.event, p.position"
@@ -54,8 +54,8 @@ fn events(family: &str, is: &str) -> [SqlStatement; 3] {
     };
     [
         EVENTS.select(&format!("family = $1 AND status {is} 'rejected'")),
-        of("participants", "p.member, p.is_required"),
-        of("reservations", "p.resource"),
+        select("participants", "p.member, p.is_required"),
+        select("reservations", "p.resource"),
     ]
     .map(|sql| SqlStatement::new(sql, [family.into()]))
 }
@@ -125,10 +125,10 @@ fn by_id<T: Clone>(
 pub(super) fn to_events(answers: ResultSets) -> Result<Vec<Event>> {
     let mut answers = answers.into_iter();
     let (events, participants, resources) = (answers.next(), answers.next(), answers.next());
-    let mut taking_part: BTreeMap<String, Vec<Participant>> = BTreeMap::new();
+    let mut participants_by_event: BTreeMap<String, Vec<Participant>> = BTreeMap::new();
     for mut row in participants.into_iter().flatten() {
-        let of = taking_part.entry(row.text()?).or_default();
-        of.push(Participant { member: row.text()?, is_required: row.flag()? });
+        let event_participants = participants_by_event.entry(row.text()?).or_default();
+        event_participants.push(Participant { member: row.text()?, is_required: row.flag()? });
     }
     let mut used: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for mut row in resources.into_iter().flatten() {
@@ -136,7 +136,7 @@ pub(super) fn to_events(answers: ResultSets) -> Result<Vec<Event>> {
     }
     let events = events.into_iter().flatten().map(|row| {
         let mut event = to_event(row)?;
-        event.participants = taking_part.remove(&event.id).unwrap_or_default();
+        event.participants = participants_by_event.remove(&event.id).unwrap_or_default();
         event.resources = used.remove(&event.id).unwrap_or_default();
         Ok(event)
     });

@@ -128,11 +128,11 @@ impl RowReader {
     }
 
     pub(super) fn time(&mut self) -> Result<Time> {
-        Time::parse(&self.text()?).map_err(|fault| corrupt_row(fault.to_string()))
+        Time::parse(&self.text()?).map_err(|error| corrupt_row(error.to_string()))
     }
 
     pub(super) fn micros(&mut self) -> Result<Time> {
-        Time::from_unix_micros(self.number()?).map_err(|fault| corrupt_row(fault.to_string()))
+        Time::from_unix_micros(self.number()?).map_err(|error| corrupt_row(error.to_string()))
     }
 
     pub(super) fn maybe_local_datetime(&mut self) -> Result<Option<DateTime>> {

@@ -22,7 +22,7 @@ use crate::models::{Conflict, ConflictType, EventStatus};
 use crate::store::audit::{AuditEntry, RecordChange, RecordKind};
 
 /// Time within which a change can be undone, in microseconds: ten minutes.
-const OPEN: i64 = 10 * 60 * 1_000_000;
+const UNDO_WINDOW_MICROS: i64 = 10 * 60 * 1_000_000;
 
 /// Result of an undo.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,7 +73,7 @@ impl CalendarStore {
             Ok(Vec::new().into())
         };
         let work = self.work(family, (user_id, "undo"), Box::new(decide))?;
-        let since = Some(now.as_unix_micros().saturating_sub(OPEN));
+        let since = Some(now.as_unix_micros().saturating_sub(UNDO_WINDOW_MICROS));
         let changed = self.run(ChangeJob { since, ..work }).await?;
         Ok(outcome.get().cloned().unwrap_or(UndoOutcome::Done(changed)))
     }
@@ -119,8 +119,9 @@ fn check_right(
         return Ok(());
     }
     let after = with(snapshot, changes);
-    let is_parent =
-        |snapshot: &CalendarSnapshot| snapshot.members.get(user_id).is_some_and(|one| one.role == MemberRole::Parent);
+    let is_parent = |snapshot: &CalendarSnapshot| {
+        snapshot.members.get(user_id).is_some_and(|member| member.role == MemberRole::Parent)
+    };
     if is_parent(snapshot) && is_parent(&after) {
         return Ok(());
     }
@@ -156,10 +157,10 @@ fn series_of(image: &RecordChange) -> impl Iterator<Item = &str> {
 
 /// Rebuilds the calendar before a change, by reverting all changes since, newest first.
 fn before(snapshot: &CalendarSnapshot, entries: &[AuditEntry], entry: &AuditEntry) -> Result<CalendarSnapshot> {
-    let mut since: Vec<&AuditEntry> = entries.iter().filter(|one| one.revision >= entry.revision).collect();
-    since.sort_by_key(|one| Reverse(one.revision));
+    let mut since: Vec<&AuditEntry> = entries.iter().filter(|later| later.revision >= entry.revision).collect();
+    since.sort_by_key(|later| Reverse(later.revision));
     let mut then = snapshot.clone();
-    for image in since.iter().flat_map(|one| &one.images) {
+    for image in since.iter().flat_map(|later| &later.images) {
         let change = match image.kind {
             RecordKind::Event => Some(decode_image(&image.before)?.map_or_else(
                 || CalendarChange::RemoveEvent(image.id.clone()),
@@ -187,9 +188,9 @@ impl UndoCheck<'_> {
     fn missing(&self, user_id: &str) -> Result<Vec<Conflict>> {
         let after = with(self.snapshot, self.changes);
         let mut missing = Vec::new();
-        let back: BTreeMap<&str, &Event> =
-            self.changes.iter().filter_map(|change| self.back(&after, change)).map(|one| (&*one.id, one)).collect();
-        for event in back.into_values() {
+        let restored = self.changes.iter().filter_map(|change| self.restored_event(&after, change));
+        let restored: BTreeMap<&str, &Event> = restored.map(|event| (&*event.id, event)).collect();
+        for event in restored.into_values() {
             missing.extend(conflicts::detect_new_blocking(&self.then, &after, event, self.now, user_id)?);
         }
         for change in self.changes {
@@ -197,18 +198,19 @@ impl UndoCheck<'_> {
             if !self.is_smaller(resource) {
                 continue;
             }
-            let of_it = |one: &Conflict| {
-                one.kind == ConflictType::ResourceConflict
-                    && one.id.starts_with(&format!("resource_conflict:{}:", resource.id))
+            let is_of_resource = |conflict: &Conflict| {
+                conflict.kind == ConflictType::ResourceConflict
+                    && conflict.id.starts_with(&format!("resource_conflict:{}:", resource.id))
             };
             let had = scan::scan_conflicts(&self.then, self.now)?;
-            missing.extend(anew(scan::scan_conflicts(&after, self.now)?, &had).into_iter().filter(of_it));
+            missing
+                .extend(new_blocking(scan::scan_conflicts(&after, self.now)?, &had).into_iter().filter(is_of_resource));
         }
         Ok(missing)
     }
 
     /// Returns the confirmed event that a change restores. Removing an override restores that instance of its series.
-    fn back<'b>(&'b self, after: &'b CalendarSnapshot, change: &'b CalendarChange) -> Option<&'b Event> {
+    fn restored_event<'b>(&'b self, after: &'b CalendarSnapshot, change: &'b CalendarChange) -> Option<&'b Event> {
         let removed = match change {
             CalendarChange::Event(event) if event.status == EventStatus::Confirmed => return Some(event),
             CalendarChange::Event(event) => event,
@@ -225,10 +227,11 @@ impl UndoCheck<'_> {
 }
 
 /// Returns the blocking conflicts that did not exist before.
-fn anew(conflicts: Vec<Conflict>, had: &[Conflict]) -> Vec<Conflict> {
-    let is_same =
-        |one: &Conflict, old: &Conflict| one.id == old.id && one.conflicting_event_id == old.conflicting_event_id;
-    let is_new = |one: &Conflict| one.severity.is_blocking() && !had.iter().any(|old| is_same(one, old));
+fn new_blocking(conflicts: Vec<Conflict>, had: &[Conflict]) -> Vec<Conflict> {
+    let is_same = |conflict: &Conflict, old: &Conflict| {
+        conflict.id == old.id && conflict.conflicting_event_id == old.conflicting_event_id
+    };
+    let is_new = |conflict: &Conflict| conflict.severity.is_blocking() && !had.iter().any(|old| is_same(conflict, old));
     conflicts.into_iter().filter(is_new).collect()
 }
 

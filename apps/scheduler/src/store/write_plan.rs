@@ -165,17 +165,19 @@ impl SnapshotDiff<'_> {
 
     fn put(&self, family: &str, image: &RecordChange, revision: u64) -> Result<Vec<SqlStatement>> {
         let id = &*image.id;
-        let one = |statement: Option<Result<SqlStatement>>| statement.into_iter().collect();
+        let single = |statement: Option<Result<SqlStatement>>| statement.into_iter().collect();
         match image.kind {
-            RecordKind::Family => one(Some(upserts::put_family(&self.after.family, revision))),
-            RecordKind::Member => one(self.after.members.get(id).map(|member| upserts::upsert_member(family, member))),
+            RecordKind::Family => single(Some(upserts::put_family(&self.after.family, revision))),
+            RecordKind::Member => {
+                single(self.after.members.get(id).map(|member| upserts::upsert_member(family, member)))
+            }
             RecordKind::Calendar => {
-                one(self.after.calendars.get(id).map(|calendar| upserts::put_calendar(family, calendar)))
+                single(self.after.calendars.get(id).map(|calendar| upserts::put_calendar(family, calendar)))
             }
             RecordKind::Resource => {
-                one(self.after.resources.get(id).map(|resource| upserts::put_resource(family, resource)))
+                single(self.after.resources.get(id).map(|resource| upserts::put_resource(family, resource)))
             }
-            RecordKind::Rule => one(self.after.rules.get(id).map(|rule| upserts::upsert_constraint(family, rule))),
+            RecordKind::Rule => single(self.after.rules.get(id).map(|rule| upserts::upsert_constraint(family, rule))),
             RecordKind::Event => match self.ends.get(id).copied().flatten() {
                 Some(event) => upserts::upsert_event(family, event, image.before.is_none()),
                 None => Ok(Vec::new()),

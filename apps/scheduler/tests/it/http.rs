@@ -401,9 +401,9 @@ async fn an_answer_is_requested_once() {
     }
 }
 
-/// R-FAM-113, R-CLI-3: the sample family has several weeks of events and is created once.
+/// R-FAM-132: the initial family is created once, and is read again after a restart.
 #[tokio::test]
-async fn the_sample_family_is_made_once() {
+async fn the_initial_family_is_created_once() {
     let folder = Folder::new();
     let open = || async {
         let location = StoreLocation::Sqlite(folder.path().join("scheduler.db"));
@@ -421,16 +421,18 @@ async fn the_sample_family_is_made_once() {
     assert_eq!(titles(open().await.get(path).await.1), before);
 }
 
-/// R-SRV-16: a client address above its rate limit receives the retry delay.
+/// R-SRV-16a: a client address above its rate limit receives the retry delay.
 #[tokio::test]
 async fn requests_per_address_are_limited() {
-    let limit = RateLimit { max_requests: 1, window: Duration::from_secs(60), max_concurrent: 9 };
-    let few =
-        superstep_scheduler::SchedulerSettings { limit, ..settings(StoreLocation::Memory, sample::empty_family()) };
-    let family = started(few, ServerConfig::new(Storage::memory())).await;
+    let rate_limit = RateLimit { max_requests: 1, window: Duration::from_secs(60), max_concurrent: 9 };
+    let limited = SchedulerSettings { rate_limit, ..settings(StoreLocation::Memory, sample::empty_family()) };
+    let family = started(limited, ServerConfig::new(Storage::memory())).await;
     let paused = family.send("mom", "Do the thing with grandma").await;
     let body = json!({ "text": "Piano", "user_id": "mom" });
-    assert_eq!(family.post("/events", body).await.0, 429);
+    let response = family.client.post(family.url("/events")).json(&body).send().await.unwrap();
+    assert_eq!(response.status(), 429);
+    let delay: u64 = response.headers()["retry-after"].to_str().unwrap().parse().unwrap();
+    assert!((1..=60).contains(&delay), "{delay}");
     let words = json!({ "text": format!("dinner with grandma on {} at 18:00", sunday(3)) });
     assert_eq!(family.answer("mom", &paused, words).await.0, 200, "an answer belongs to what was counted");
 }

@@ -150,9 +150,17 @@ async fn a_natural_language_answer_resolves_the_disagreement() {
 #[tokio::test]
 async fn unknown_names_of_a_model_cause_a_question() {
     for (otherwise, words, choice) in [
-        (json!({ "participants": ["emma", "Zoe"] }), "I do not know a person called “Zoe”.", "add:person:Zoe"),
-        (json!({ "participants": ["emmma"] }), "I do not know a person called “emmma”.", "emma"),
-        (json!({ "resources": ["van"] }), "I do not know a resource called “van”.", "add:resource:van"),
+        (
+            json!({ "participants": ["emma", "Zoe"] }),
+            "I do not know a person called “Zoe”. Who do you mean?",
+            "add:person:Zoe",
+        ),
+        (json!({ "participants": ["emmma"] }), "I do not know a person called “emmma”. Who do you mean?", "emma"),
+        (
+            json!({ "resources": ["van"] }),
+            "I do not know a resource called “van”. Which one do you mean?",
+            "add:resource:van",
+        ),
     ] {
         let stage = Stage::with_model(Vec::new(), ScriptedModel::new([soccer(otherwise)])).await;
         let waits = stage.send(SOCCER).await;
@@ -396,10 +404,13 @@ async fn impossible_values_of_a_model_raise_a_question() {
     let rows = [
         (
             json!({ "start_time": "2026-01-05T14:00" }),
-            "that was on Monday 5 January at 14:00; did you mean next Monday",
+            "That was on Monday 5 January at 2:00 pm; did you mean next Monday",
         ),
-        (json!({ "end_time": "2026-01-10T13:00" }), "the end is before the start"),
-        (json!({ "start_time": "2026-02-30T14:00" }), "2026-02-30T14:00 does not exist"),
+        (json!({ "end_time": "2026-01-10T13:00" }), "The end is before the start. Please give another time."),
+        (
+            json!({ "start_time": "2026-02-30T14:00" }),
+            "The time 2026-02-30T14:00 does not exist. Please give another time.",
+        ),
         (json!({ "recurrence_rule": "FREQ=WEEKLY;BYDAY=XX" }), "RRULE part `BYDAY=XX`"),
     ];
     for (otherwise, part) in rows {

@@ -235,6 +235,6 @@ fn proposed_events_validation_results_errors_and_messages_round_trip() {
         "step": "scheduling", "error_type": "Timeout", "message": "m", "timestamp": NOW, "retryable": true,
     }));
     let message: Message = round(&json!({ "role": "user", "content": "Hi", "timestamp": NOW }));
-    assert_eq!(Message::read(&message.to_message()), Some(message));
+    assert_eq!(Message::from_chat_message(&message.to_message()), Some(message));
     assert!(validation_error::<Message>(json!({ "role": "user", "content": "Hi" })).contains("timestamp"));
 }

@@ -201,8 +201,8 @@ async fn a_day_becomes_a_time() {
 #[tokio::test]
 async fn times_of_the_form_are_checked() {
     let rows = [
-        ("2026-01-10T16:00:00-05:00", Some("2026-01-10T15:00:00-05:00"), "the end is before the start"),
-        ("2026-01-07T16:00:00-05:00", None, "that was on Wednesday"),
+        ("2026-01-10T16:00:00-05:00", Some("2026-01-10T15:00:00-05:00"), "The end is before the start."),
+        ("2026-01-07T16:00:00-05:00", None, "That was on Wednesday"),
         ("tomorrow", None, "tomorrow"),
     ];
     for (start, end, expected) in rows {

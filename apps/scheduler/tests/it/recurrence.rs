@@ -393,12 +393,12 @@ proptest! {
     ) {
         let first = local_time("2024-01-01T02:15").saturating_add(jiff::SignedDuration::from_hours(first * 25)).to_string();
         prop_assume!(validate_rrule(&rule, local_time(&first), &zone(NEW_YORK)).is_ok());
-        let board = snapshot_with([series(NEW_YORK, &first, &rule)]);
+        let snapshot = snapshot_with([series(NEW_YORK, &first, &rule)]);
         let at = |day: i64| Time::from_unix_micros(1_704_067_200_000_000 + day * 86_400_000_000).unwrap();
         let window = TimeRange::new(at(from), at(from + length)).unwrap();
-        let whole = on(&board, &TimeRange::new(at(-10), at(4_000)).unwrap());
+        let whole = on(&snapshot, &TimeRange::new(at(-10), at(4_000)).unwrap());
         let expected: Vec<_> = whole.into_iter().filter(|instance| instance.span.overlaps(&window)).collect();
-        prop_assert_eq!(on(&board, &window), expected);
+        prop_assert_eq!(on(&snapshot, &window), expected);
     }
 
     /// R-FAM-128: any text is accepted or rejected as a rule without a panic.

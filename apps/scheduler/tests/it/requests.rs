@@ -238,6 +238,23 @@ async fn a_vague_sentence_causes_a_question() {
     assert_eq!(dinner.span.start, time("2026-01-11T18:00:00-05:00"));
 }
 
+/// R-FAM-86: after three answers that leave the request unclear, it fails with an explanation, and nothing is written.
+#[tokio::test]
+async fn three_unclear_answers_fail_the_request() {
+    let stage = Stage::new(Vec::new()).await;
+    let before = stage.snapshot().await.revision;
+    let mut outcome = stage.send("Do the thing with grandma").await;
+    for round in 1..=3 {
+        assert_eq!(outcome.state.workflow_status, WorkflowStatus::AwaitingUser, "{round}");
+        assert_eq!(outcome.interrupts()[0].value["kind"], "clarification", "{round}");
+        outcome = stage.answer(json!({ "text": "the thing" })).await;
+    }
+    assert_eq!(outcome.state.workflow_status, WorkflowStatus::Failed, "{:?}", outcome.interrupts());
+    let text = outcome.state.messages.last().unwrap().text().into_owned();
+    assert_eq!(text, "Sorry, I could not understand the request. Nothing was changed. Please rephrase it.");
+    assert_eq!(stage.snapshot().await.revision, before);
+}
+
 /// R-FAM-118, R-FAM-109: a query is answered, and nothing is written.
 #[tokio::test]
 async fn when_is_everyone_free() {
@@ -335,8 +352,8 @@ async fn impossible_times_are_reported() {
 #[tokio::test]
 async fn past_times_are_reported_with_the_next_one() {
     let rows = [
-        ("Soccer last Monday at 2pm", "that was on Monday 5 January at 14:00; did you mean next Monday, 12 January?"),
-        ("Soccer today at 9am", "that was on Thursday 8 January at 09:00; did you mean tomorrow, Friday 9 January?"),
+        ("Soccer last Monday at 2pm", "That was on Monday 5 January at 2:00 pm; did you mean next Monday, 12 January?"),
+        ("Soccer today at 9am", "That was on Thursday 8 January at 9:00 am; did you mean tomorrow, Friday 9 January?"),
     ];
     for (words, question) in rows {
         let stage = Stage::new(Vec::new()).await;
@@ -359,7 +376,7 @@ async fn the_day_is_chosen_and_the_time_stays() {
     let stage = Stage::new(Vec::new()).await;
     let waits = stage.send("Soccer this weekend at 3pm").await;
     let payload = &waits.interrupts()[0].value;
-    assert_eq!(payload["question"], "Is it on Saturday 10 January, on another of these days, or on each?");
+    assert_eq!(payload["question"], "Is it on Saturday 10 January, on another of these days, or on all of them?");
     assert!(stage.snapshot().await.events.is_empty());
     let sunday = payload["choices"][1]["id"].clone();
     let done = stage.answer(json!({ "fields": { "start_time": sunday } })).await;

@@ -74,10 +74,10 @@ fn one_changed_occurrence_becomes_an_override() {
     let snapshot = rename(&tuesdays(";COUNT=3"), SeriesSelection::This(local_time("2026-03-10T17:00")));
     let expected = rows(&[("03-03T17:00", "Piano"), ("03-10T17:00", "Recital"), ("03-17T17:00", "Piano")]);
     assert_eq!(titles(&snapshot), expected);
-    let exception = event_by_id(&snapshot, "piano_20260310T170000");
-    assert_eq!((exception.uid.as_str(), exception.sequence), ("piano@example.org", 1));
-    assert_eq!(exception.updated_at, time(NOW));
-    assert_eq!(exception.recurrence_override.as_ref().unwrap().start, local_time("2026-03-10T17:00"));
+    let override_event = event_by_id(&snapshot, "piano_20260310T170000");
+    assert_eq!((override_event.uid.as_str(), override_event.sequence), ("piano@example.org", 1));
+    assert_eq!(override_event.updated_at, time(NOW));
+    assert_eq!(override_event.recurrence_override.as_ref().unwrap().start, local_time("2026-03-10T17:00"));
 
     // By series and original start, and by the id of the override.
     let moved =
@@ -174,7 +174,7 @@ fn all_day_series_end_on_a_date() {
 
 /// R-FAM-98: overrides, excluded and added dates are assigned to their side of the split.
 #[test]
-fn exceptions_are_assigned_to_their_side_of_the_split() {
+fn overrides_are_assigned_to_their_side_of_the_split() {
     let mut piano = series(NEW_YORK, "2026-03-03T17:00", "FREQ=WEEKLY;COUNT=6");
     let recurrence = piano.recurrence.as_mut().unwrap();
     recurrence.exdates = vec![local_time("2026-03-10T17:00"), local_time("2026-03-31T17:00")];
@@ -197,7 +197,7 @@ fn exceptions_are_assigned_to_their_side_of_the_split() {
 /// R-FAM-98: if all occurrences move, excluded, added and overridden starts shift too; overrides keep their own
 /// time.
 #[test]
-fn moving_all_occurrences_shifts_exceptions() {
+fn moving_all_occurrences_shifts_overrides() {
     let mut piano = series(NEW_YORK, "2026-03-03T17:00", "FREQ=WEEKLY;BYDAY=TU;COUNT=4");
     piano.recurrence.as_mut().unwrap().exdates = vec![local_time("2026-03-10T17:00")];
     let snapshot = snapshot_with([piano]);
@@ -440,19 +440,19 @@ proptest! {
     /// time under the new title; overrides keep their title unless they are selected.
     #[test]
     fn an_edit_changes_only_selected_instances(case in any_case(), kind in 0usize..3) {
-        let Some((board, start)) = case.snapshot() else { return Ok(()) };
+        let Some((snapshot, start)) = case.snapshot() else { return Err(TestCaseError::reject("no instance")) };
         let which = [SeriesSelection::This(start), SeriesSelection::Following(start), SeriesSelection::All][kind];
         let zone = zone(case.zone);
         let at = zone.to_instant(start).unwrap();
-        let changed = match edit(&board, "piano", which, time(NOW), |event| event.title = "Recital".to_owned()) {
+        let changed = match edit(&snapshot, "piano", which, time(NOW), |event| event.title = "Recital".to_owned()) {
             // Only an added occurrence may be rejected.
-            Err(refused) => {
-                prop_assert!(refused.to_string().contains("is an extra date") && !case.added.is_empty(), "{}", refused);
+            Err(error) => {
+                prop_assert!(error.to_string().contains("is an extra date") && !case.added.is_empty(), "{}", error);
                 return Ok(());
             }
-            changed => apply(&board, changed),
+            changed => apply(&snapshot, changed),
         };
-        let mut expected = table(&board, &zone);
+        let mut expected = table(&snapshot, &zone);
         for (known_by, _, title) in &mut expected {
             if is_selected(which, at, *known_by) && (title == "Piano" || kind == 0) {
                 *title = "Recital".to_owned();
@@ -465,12 +465,12 @@ proptest! {
     /// R-FAM-98: after a cancellation, unselected instances are unchanged, and selected ones are removed.
     #[test]
     fn a_cancellation_removes_only_selected_instances(case in any_case(), kind in 0usize..3) {
-        let Some((board, start)) = case.snapshot() else { return Ok(()) };
+        let Some((snapshot, start)) = case.snapshot() else { return Err(TestCaseError::reject("no instance")) };
         let which = [SeriesSelection::This(start), SeriesSelection::Following(start), SeriesSelection::All][kind];
         let zone = zone(case.zone);
         let at = zone.to_instant(start).unwrap();
-        let cancelled = apply(&board, cancel(&board, "piano", which, time(NOW)));
-        let mut expected = table(&board, &zone);
+        let cancelled = apply(&snapshot, cancel(&snapshot, "piano", which, time(NOW)));
+        let mut expected = table(&snapshot, &zone);
         expected.retain(|(known_by, ..)| !is_selected(which, at, *known_by));
         prop_assert_eq!(table(&cancelled, &zone), expected);
     }
@@ -483,16 +483,22 @@ proptest! {
         // Avoids skipped and repeated hours, so that local time alone determines the result.
         let case = Case { first: case.first.date().at(12, 0, 0, 0), ..case };
         prop_assume!(!case.rule.contains("BYHOUR") && !case.rule.contains("HOURLY"));
-        let Some((board, start)) = case.snapshot() else { return Ok(()) };
+        let Some((snapshot, start)) = case.snapshot() else { return Err(TestCaseError::reject("no instance")) };
         let which = [SeriesSelection::This(start), SeriesSelection::Following(start), SeriesSelection::All][kind];
         let zone = zone(case.zone);
         let at = zone.to_instant(start).unwrap();
-        // A start that does not match the rule cannot be moved as part of the rule.
-        let Ok(changes) = move_all(&board, "piano", which, minutes) else { return Ok(()) };
-        let moved = apply(&board, Ok(changes));
+        let changes = match move_all(&snapshot, "piano", which, minutes) {
+            // Only a start that does not match the rule may be rejected, because it cannot be moved as part of the rule.
+            Err(error) => {
+                prop_assert!(error.to_string().contains("has no occurrence on"), "{}", error);
+                return Ok(());
+            }
+            changes => changes,
+        };
+        let moved = apply(&snapshot, changes);
         let shift = SignedDuration::from_mins(minutes);
         let later = |time: Time| zone.to_instant(zone.to_local(time).saturating_add(shift)).unwrap();
-        let mut expected = table(&board, &zone);
+        let mut expected = table(&snapshot, &zone);
         for (known_by, span, title) in &mut expected {
             if is_selected(which, at, *known_by) && (title == "Piano" || kind == 0) {
                 *span = TimeRange::new(later(span.start), later(span.end)).unwrap();

@@ -53,7 +53,7 @@ fn messages_are_json() {
     let written = serde_json::to_string(&state).unwrap();
     let read: FamilySchedulerState = serde_json::from_str(&written).unwrap();
     assert_eq!(read, state);
-    let messages: Vec<Message> = read.messages.iter().filter_map(Message::read).collect();
+    let messages: Vec<Message> = read.messages.iter().filter_map(Message::from_chat_message).collect();
     assert_eq!(messages, [Message::new(MessageRole::User, "Schedule soccer", now())]);
 }
 

@@ -7,15 +7,15 @@ use superstep_scheduler::store::{CalendarStore, StoreOptions};
 
 /// Generates each test for both databases.
 macro_rules! on_both {
-    ($($(#[$meta:meta])* async fn $name:ident($place:ident: Place) $body:block)*) => {
+    ($($(#[$meta:meta])* async fn $name:ident($location:ident: TestLocation) $body:block)*) => {
         mod on_sqlite {
             use super::*;
-            $($(#[$meta])* async fn $name() { let $place = crate::store::test_location::TestLocation::sqlite(); $body })*
+            $($(#[$meta])* async fn $name() { let $location = crate::store::test_location::TestLocation::sqlite(); $body })*
         }
 
         mod on_postgres {
             use super::*;
-            $($(#[$meta])* async fn $name() { let $place = crate::store::test_location::TestLocation::postgres(); $body })*
+            $($(#[$meta])* async fn $name() { let $location = crate::store::test_location::TestLocation::postgres(); $body })*
         }
     };
 }

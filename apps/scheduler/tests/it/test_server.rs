@@ -1,18 +1,21 @@
 //! Test server: the scheduler over HTTP on a free port, with the sample members and an empty calendar.
 
 use std::path::{Path, PathBuf};
-use std::sync::LazyLock;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use jiff::civil::{Date, Weekday};
-use jiff::tz::TimeZone;
 use reqwest::{Client, Method, Response};
 use serde_json::{Value, json};
 use superstep_scheduler::calendar::CalendarSnapshot;
 use superstep_scheduler::store::StoreLocation;
+use superstep_scheduler::zone::NamedTimeZone;
 use superstep_scheduler::{SchedulerSettings, app, sample};
 use superstep_server::{ModelRegistry, RateLimit, Server, ServerConfig, Storage, serve};
+
+use crate::fixtures::now;
+use crate::requests::stopped;
 
 /// The scheduler over HTTP.
 pub(crate) struct Served {
@@ -22,8 +25,8 @@ pub(crate) struct Served {
 
 /// Returns the settings for tests.
 pub(crate) fn settings(location: StoreLocation, family: CalendarSnapshot) -> SchedulerSettings {
-    let limit = RateLimit { max_requests: 1000, window: Duration::from_secs(60), max_concurrent: 100 };
-    SchedulerSettings { limit, ..SchedulerSettings::new(location, family) }
+    let rate_limit = RateLimit { max_requests: 1000, window: Duration::from_secs(60), max_concurrent: 100 };
+    SchedulerSettings { rate_limit, clock: Arc::new(stopped()), ..SchedulerSettings::new(location, family) }
 }
 
 /// Starts the server with all data in memory.
@@ -49,12 +52,14 @@ pub(crate) async fn started_with(settings: SchedulerSettings, config: ServerConf
     Served { server, client: Client::builder().no_proxy().build().unwrap() }
 }
 
-/// Returns a Sunday in New York, counted in weeks from the day on which the test started: midnight may pass during a
-/// test.
+/// Returns the day on the clock of the server, in New York.
+pub(crate) fn today() -> Date {
+    NamedTimeZone::from_iana_name(sample::ZONE).unwrap().to_local(now()).date()
+}
+
+/// Returns a Sunday, counted in weeks from the day on the clock of the server.
 pub(crate) fn sunday(weeks: i32) -> Date {
-    static TODAY: LazyLock<Date> =
-        LazyLock::new(|| jiff::Timestamp::now().to_zoned(TimeZone::get(sample::ZONE).unwrap()).date());
-    TODAY.nth_weekday(weeks, Weekday::Sunday).unwrap()
+    today().nth_weekday(weeks, Weekday::Sunday).unwrap()
 }
 
 /// Returns a request that needs Emma and the car on a day at 2 pm.

@@ -26,13 +26,13 @@ pub(super) struct FileParams {
 
 /// Serves one document. For a file with several items the default is the first.
 pub(super) async fn file(
-    Extension(platform): Extension<SuggestionsAppState>,
+    Extension(app_state): Extension<SuggestionsAppState>,
     UrlPath(path): UrlPath<String>,
     ValidatedQuery(params): ValidatedQuery<FileParams>,
 ) -> Result<Response, Problem> {
     let missing = || Problem::not_found(format!("document `{path}` not found"));
     let number = params.issue.or(params.message).unwrap_or(1).checked_sub(1).ok_or_else(missing)?;
-    let document = platform.sources().await?.read(&path, number).await;
+    let document = app_state.sources().await?.read(&path, number).await;
     let document = document.map_err(|unavailable| Error::internal(unavailable.to_string()))?.ok_or_else(missing)?;
     Ok(([(header::CACHE_CONTROL, "no-cache")], Html(page(&path, &document))).into_response())
 }

@@ -80,15 +80,15 @@ impl ListPostsParams {
                 let hint = did_you_mean_or_list(&name, &[Mode::Question, Mode::Offer, Mode::Event].map(Mode::name));
                 Problem::invalid(format!("unknown post type `{name}`"), []).with_hint(hint)
             };
-            Mode::named(&name).ok_or_else(unknown)
+            Mode::from_name(&name).ok_or_else(unknown)
         });
         let limit = non_empty(self.limit).map_or(Ok(50), |limit| {
-            let fault = || {
+            let error = || {
                 ValidationError::new(format!("`limit` must be a number, not `{limit}`"))
                     .with_pointer("/limit")
                     .with_help("use 1 to 200")
             };
-            limit.trim().parse::<usize>().map_err(|_| Problem::invalid("the query is invalid", [fault().into()]))
+            limit.trim().parse::<usize>().map_err(|_| Problem::invalid("the query is invalid", [error().into()]))
         });
         Ok(PostFilter {
             limit: limit?.clamp(1, 200),
@@ -105,14 +105,14 @@ impl ListPostsParams {
 pub(crate) struct CreatePostRequest(Value);
 
 impl CreatePostRequest {
-    pub(crate) fn read(&self) -> Result<NewPost, Vec<PostViolation>> {
-        NewPost::read(&self.0)
+    pub(crate) fn new_post(&self) -> Result<NewPost, Vec<PostViolation>> {
+        NewPost::from_json(&self.0)
     }
 }
 
 /// A post to create, as documented.
 #[derive(ToSchema)]
-#[expect(dead_code, reason = "describes what `NewPost::read` reads")]
+#[expect(dead_code, reason = "describes what `NewPost::from_json` reads")]
 #[schema(rename_all = "camelCase")]
 pub(crate) struct CreatePostSchema {
     /// Text of the post: up to 500 characters and three sentences.
@@ -177,8 +177,8 @@ pub(crate) struct SearchParams {
 impl SearchParams {
     pub(crate) fn query(&self) -> Result<SearchQuery, Problem> {
         normalize_query(&self.q).map_err(|_| {
-            let fault = ValidationError::new("must not be empty").with_pointer("/q").with_help("use one or more words");
-            Problem::invalid("the query is empty", [fault.into()])
+            let error = ValidationError::new("must not be empty").with_pointer("/q").with_help("use one or more words");
+            Problem::invalid("the query is empty", [error.into()])
         })
     }
 }

@@ -18,9 +18,9 @@ pub(super) fn merged_suggestions(lists: Vec<Vec<McpSuggestion>>) -> Vec<McpSugge
         }
     }
     // Suggestions without a URL are not fused: equal empty URLs do not make them duplicates.
-    let (nowhere, somewhere): (Vec<_>, Vec<_>) = split(lists);
+    let (without_url, with_url): (Vec<_>, Vec<_>) = split(lists);
     let mut merged: Vec<McpSuggestion> = Vec::new();
-    for mut suggestion in fuse(somewhere).into_iter().chain(nowhere.into_iter().flatten()) {
+    for mut suggestion in fuse(with_url).into_iter().chain(without_url.into_iter().flatten()) {
         if let Some(description) = longest.remove(&key(&suggestion.url, &suggestion.title)) {
             suggestion.description = description;
             merged.push(suggestion);
@@ -30,8 +30,8 @@ pub(super) fn merged_suggestions(lists: Vec<Vec<McpSuggestion>>) -> Vec<McpSugge
 }
 
 fn split(lists: Vec<Vec<McpSuggestion>>) -> (Vec<Vec<McpSuggestion>>, Vec<Vec<McpSuggestion>>) {
-    let is_nowhere = |suggestion: &McpSuggestion| suggestion.url.trim().is_empty();
-    lists.into_iter().map(|list| list.into_iter().partition::<Vec<_>, _>(is_nowhere)).unzip()
+    let has_no_url = |suggestion: &McpSuggestion| suggestion.url.trim().is_empty();
+    lists.into_iter().map(|list| list.into_iter().partition::<Vec<_>, _>(has_no_url)).unzip()
 }
 
 /// Merges lists of posts without duplicates: the first post of each list before the second of each.

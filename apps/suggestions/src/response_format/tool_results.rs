@@ -10,7 +10,7 @@ use crate::tools::{HINT, MAX_RESULT_CHARS, SearchResult, SearchTool, truncate};
 use crate::types::{CombinedSuggestionsResponse, McpSuggestion, PostSummary, SourceType};
 
 /// Maximum number of results that are passed to the hint tool.
-const HINTED: usize = 6;
+const MAX_HINT_RESULTS: usize = 6;
 
 /// Results of each tool call, in call order.
 #[derive(Default)]
@@ -96,7 +96,7 @@ impl MergedResults {
         let lists = [&self.docs, &self.m365, &self.issues].map(|list| list.iter().map(result).collect::<Vec<_>>());
         let longest = lists.iter().map(Vec::len).chain([posts.len()]).max().unwrap_or_default();
         let rows = (0..longest).flat_map(|index| lists.iter().chain([&posts]).filter_map(move |list| list.get(index)));
-        rows.take(HINTED).cloned().collect()
+        rows.take(MAX_HINT_RESULTS).cloned().collect()
     }
 }
 

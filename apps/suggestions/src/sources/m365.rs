@@ -66,7 +66,7 @@ impl M365Backend {
 
     pub(super) async fn search(&self, query: &str, token: Option<&Secret>, limit: usize) -> M365SearchResult {
         match self {
-            Self::Nowhere => nowhere().into(),
+            Self::Nowhere => not_configured().into(),
             Self::Graph(graph) => graph.search_all_kinds(query, token, limit).await,
             Self::Mirror(mirror) => {
                 let (mirror, query) = (mirror.clone(), query.to_owned());
@@ -87,7 +87,7 @@ impl M365Backend {
     }
 
     pub(super) fn missing(&self) -> Option<SourceUnavailable> {
-        matches!(self, Self::Nowhere).then(nowhere)
+        matches!(self, Self::Nowhere).then(not_configured)
     }
 
     pub(super) fn skipped(&self) -> Vec<String> {
@@ -105,6 +105,6 @@ impl M365Backend {
     }
 }
 
-fn nowhere() -> SourceUnavailable {
+fn not_configured() -> SourceUnavailable {
     SourceUnavailable::not_configured(SOURCE, "neither Microsoft Graph nor a synchronised folder is configured")
 }

@@ -143,7 +143,7 @@ impl Posts {
     /// Returns an error if the clock returns a time out of range.
     pub fn now(&self) -> Result<Time> {
         let now = Time::from_unix_micros(self.0.clock.now());
-        now.map_err(|fault| Error::new(ErrorCode::Internal, fault.to_string()))
+        now.map_err(|error| Error::new(ErrorCode::Internal, error.to_string()))
     }
 
     async fn blocking<T: Send + 'static>(

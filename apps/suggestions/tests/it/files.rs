@@ -6,21 +6,21 @@ use serde_json::Value;
 use superstep_server::ModelRegistry;
 
 use crate::sources::Folder;
-use crate::test_server::{Platform, started};
+use crate::test_server::{TestServer, started};
 
 const MAIL: &str = "From: a@b.example\r\nSubject: Marmalade\r\n\r\nIt is <b>sweet</b>.\r\n";
 const ISSUES: &str = r#"[{"number": 7, "title": "Cold tea", "body": "It gets cold.", "state": "open", "html_url": ""},
     {"number": 8, "title": "Weak tea", "body": "More leaves.", "state": "open", "html_url": "javascript:alert(1)"}]"#;
 
 /// Starts the application with the folder `own`.
-async fn over(folder: &Folder) -> Platform {
+async fn over(folder: &Folder) -> TestServer {
     let path = folder.path().join("own");
     started(folder, |settings| settings.folder = Some(path), ModelRegistry::default()).await
 }
 
 /// Requests a file and returns status and body.
-async fn read(platform: &Platform, path: &str) -> (u16, String) {
-    let response = platform.get(&format!("/api/suggestions/files/{path}")).await;
+async fn read(server: &TestServer, path: &str) -> (u16, String) {
+    let response = server.get(&format!("/api/suggestions/files/{path}")).await;
     (response.status().as_u16(), response.text().await.unwrap())
 }
 
@@ -35,8 +35,8 @@ async fn files_are_those_of_the_folders() {
     folder.write("docs-secret/a.md", "# secret");
     symlink(folder.path().join("own/secret.md"), folder.path().join("own/docs/link.md")).unwrap();
     symlink(folder.path().join("docs-secret"), folder.path().join("own/docs/linked")).unwrap();
-    let platform = over(&folder).await;
-    let page = platform.get("/api/suggestions/files/docs/a.md").await;
+    let server = over(&folder).await;
+    let page = server.get("/api/suggestions/files/docs/a.md").await;
     assert!(page.headers()["content-security-policy"].to_str().unwrap().contains("default-src 'none'"));
     let text = page.text().await.unwrap();
     assert!(text.contains("Tea &lt;script&gt;") && !text.contains("<script") && !text.contains("<img"), "{text}");
@@ -57,7 +57,7 @@ async fn files_are_those_of_the_folders() {
         "m365/mail/a.eml",
         "../docs-secret/a.md",
     ] {
-        let response = platform.get(&format!("/api/suggestions/files/{path}")).await;
+        let response = server.get(&format!("/api/suggestions/files/{path}")).await;
         assert_eq!(response.status(), 404, "{path}");
         assert!(!response.text().await.unwrap().contains("# secret"), "{path}");
     }
@@ -77,7 +77,7 @@ async fn a_source_serves_the_kinds_it_searches() {
     folder.write("own/m365/mail/one.eml", MAIL);
     folder.write("own/m365/mail/secret.json", "the secret word");
     folder.write("own/m365/mail/beside.txt", "A text beside the mail.");
-    let platform = over(&folder).await;
+    let server = over(&folder).await;
     for path in [
         "docs/secret.json",
         "docs/secret.csv",
@@ -92,7 +92,7 @@ async fn a_source_serves_the_kinds_it_searches() {
         "issues/list.json?issue=0",
         "m365/mail/one.eml?message=2",
     ] {
-        let (status, text) = read(&platform, path).await;
+        let (status, text) = read(&server, path).await;
         assert!(status == 404 && !text.contains("the secret word"), "{path}: {status} {text}");
     }
     for (path, words) in [
@@ -102,7 +102,7 @@ async fn a_source_serves_the_kinds_it_searches() {
         ("m365/mail/one.eml", "It is &lt;b&gt;sweet&lt;/b&gt;."),
         ("m365/mail/beside.txt", "A text beside the mail."),
     ] {
-        let (status, text) = read(&platform, path).await;
+        let (status, text) = read(&server, path).await;
         assert!(status == 200 && text.contains(words), "{path}: {status} {text}");
     }
 }
@@ -114,12 +114,12 @@ async fn a_folder_of_documents_serves_only_documents() {
     folder.write("own/guide.md", "# Guide\nTea.");
     folder.write("own/package.json", "[]");
     folder.write("own/customers.csv", "Issue key,Summary\nA-1,secret\n");
-    let platform = over(&folder).await;
-    assert_eq!(read(&platform, "docs/guide.md").await.0, 200);
+    let server = over(&folder).await;
+    assert_eq!(read(&server, "docs/guide.md").await.0, 200);
     for path in ["docs/package.json", "docs/customers.csv", "issues/customers.csv", "m365/guide.md"] {
-        assert_eq!(read(&platform, path).await.0, 404, "{path}");
+        assert_eq!(read(&server, path).await.0, 404, "{path}");
     }
-    assert_eq!(platform.json("/api/suggestions/settings").await["leftOut"], 2);
+    assert_eq!(server.json("/api/suggestions/settings").await["leftOut"], 2);
 }
 
 /// R-SUG-39, R-SUG-19: links to files and headings work for any characters in the file name.
@@ -135,15 +135,15 @@ async fn links_work_for_any_file_name() {
         folder.write(&format!("own/m365/mail/{name}.mbox"), &mail);
         folder.write(&format!("own/issues/{name}.json"), &ISSUES.replace("It gets cold.", &sentence));
     }
-    let platform = over(&folder).await;
+    let server = over(&folder).await;
     for (number, name) in names.into_iter().enumerate() {
-        let response = platform.json(&format!("/api/search?q=zebra{number}")).await;
+        let response = server.json(&format!("/api/search?q=zebra{number}")).await;
         for source in ["docs", "issues", "m365"] {
             let links = response[source].as_array().unwrap();
             assert_eq!(links.len(), if source == "m365" { 2 } else { 1 }, "{source} {name}: {response}");
             for url in links.iter().map(|one| one["url"].as_str().unwrap()) {
                 let (path, anchor) = url.split_once('#').unwrap_or((url, ""));
-                let page = platform.get(path).await;
+                let page = server.get(path).await;
                 assert_eq!(page.status(), 200, "{source} {url}");
                 let text = page.text().await.unwrap();
                 assert!(text.contains(&format!("zebra{number} stands here")), "{url}: {text}");
@@ -159,8 +159,8 @@ async fn links_work_for_any_file_name() {
 async fn an_export_cannot_set_a_non_web_link() {
     let folder = Folder::new();
     folder.write("own/issues/list.json", ISSUES);
-    let platform = over(&folder).await;
-    let response = platform.json("/api/search?q=leaves").await;
+    let server = over(&folder).await;
+    let response = server.json("/api/search?q=leaves").await;
     let urls: Vec<&Value> = response["issues"].as_array().unwrap().iter().map(|one| &one["url"]).collect();
     assert_eq!(urls, ["/api/suggestions/files/issues/list.json?issue=2"]);
 }

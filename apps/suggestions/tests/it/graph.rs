@@ -9,7 +9,7 @@ use superstep::core::port::Checkpointer;
 use superstep::models::{ScriptedModel, ScriptedReply};
 use superstep::settings::Secret;
 use superstep::tools::ensure_tool_results;
-use superstep::{CompiledGraph, ErrorCode, HistoryQuery, MemoryCheckpointer, StateSnapshot};
+use superstep::{CompiledGraph, ErrorCode, HistoryQuery, MemoryCheckpointer, START, StateSnapshot};
 use superstep_suggestions::sources::{M365Settings, PostFilter, SourceSettings, Sources};
 use superstep_suggestions::{
     MAX_TOOL_ROUNDS, SourceStatus, SuggestionsContext, SuggestionsState, create_suggestions_graph, sample, state_graph,
@@ -214,7 +214,7 @@ async fn a_model_that_keeps_calling_tools_is_forced_to_answer() {
 }
 
 /// R-SUG-27, R-SUG-34: one round has no tool calls, two rounds have one round of tool calls; a number out of range
-/// is rejected, and the longest run stays within its superstep limit.
+/// is rejected, and every run takes two supersteps per round.
 #[tokio::test]
 async fn rounds_are_bounded() {
     for (rounds, searched) in [(1, 0), (2, 1), (3, 2), (20, 19)] {
@@ -223,10 +223,24 @@ async fn rounds_are_bounded() {
         let done =
             invoke_question(&create_suggestions_graph(rounds).unwrap(), fake.with(model.clone()).await).await.unwrap();
         assert_eq!((model.requests().len(), fake.calls().len()), (rounds as usize, searched));
-        assert!(done.supersteps <= u64::from(2 * rounds + 2) && done.state.response.is_some());
+        assert!(done.supersteps == u64::from(2 * rounds) && done.state.response.is_some());
     }
     for rounds in [0, 21] {
         assert_eq!(create_suggestions_graph(rounds).err().unwrap().code(), ErrorCode::ConfigInvalid);
+    }
+}
+
+/// R-SUG-34: a graph of five rounds stops a loop after twelve supersteps, a graph of one round after four.
+#[tokio::test]
+async fn the_recursion_limit_is_two_more_than_the_supersteps_of_all_rounds() {
+    for (rounds, limit) in [(1, 4), (5, 12), (20, 42)] {
+        let mut graph = state_graph(rounds).unwrap();
+        let endless = graph.add_node("endless", async || {});
+        graph.add_edge(START, endless).add_edge(endless, endless);
+        let context = Fake::default().with(ScriptedModel::new(["{}"])).await;
+        let error = invoke_question(&graph.compile().unwrap(), context).await.unwrap_err();
+        assert_eq!(error.code(), ErrorCode::RecursionLimit, "{error}");
+        assert!(error.message().contains(&format!("after {limit} supersteps")), "{error}");
     }
 }
 

@@ -18,7 +18,7 @@ use superstep_suggestions::types::{CombinedSuggestionsResponse, PostSummary};
 
 use crate::fixtures::{POST, QUESTION, microsoft_graph, search};
 use crate::sources::Folder;
-use crate::test_server::{Platform, events, paced, platform, rejecting_graph, started};
+use crate::test_server::{TestServer, events, paced, rejecting_graph, server, started};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -33,13 +33,13 @@ fn pointers(problem: &Value) -> Vec<&str> {
 /// R-SUG-39: pages list every post exactly once, filtered by tag and mode.
 #[tokio::test]
 async fn posts_are_listed_page_by_page() {
-    let (_folder, platform) = platform().await;
-    let full_page = platform.json("/api/posts?limit=200").await;
+    let (_folder, server) = server().await;
+    let full_page = server.json("/api/posts?limit=200").await;
     let all = ids(&full_page["posts"]);
     assert!(all.len() > 20 && all.contains(&POST.to_owned()) && full_page["next"].is_null(), "{all:?}");
     let (mut paged, mut after) = (Vec::new(), String::new());
     loop {
-        let page = platform.json(&format!("/api/posts?limit=7&after={after}")).await;
+        let page = server.json(&format!("/api/posts?limit=7&after={after}")).await;
         paged.extend(ids(&page["posts"]));
         match page["next"].as_str() {
             Some(next) => next.clone_into(&mut after),
@@ -47,45 +47,45 @@ async fn posts_are_listed_page_by_page() {
         }
     }
     assert_eq!(paged, all);
-    let tagged = platform.json("/api/posts?tag=AKS").await;
+    let tagged = server.json("/api/posts?tag=AKS").await;
     assert!(ids(&tagged["posts"]).contains(&POST.to_owned()));
-    let offers = platform.json("/api/posts?mode=offer").await;
+    let offers = server.json("/api/posts?mode=offer").await;
     assert!(offers["posts"].as_array().unwrap().iter().all(|post| post["mode"] == "offer"));
-    let (status, problem) = platform.get_rejected("/api/posts?mode=offfer").await;
+    let (status, problem) = server.get_rejected("/api/posts?mode=offfer").await;
     assert_eq!((status, problem["hint"].as_str().unwrap().contains("offer")), (422, true));
-    let (status, problem) = platform.get_rejected("/api/posts?after=p-nobody-knows").await;
+    let (status, problem) = server.get_rejected("/api/posts?after=p-nobody-knows").await;
     assert_eq!((status, pointers(&problem)), (422, vec!["/after"]));
 }
 
 /// R-SUG-39, R-SUG-40: a post is created, read, and its engagement counted.
 #[tokio::test]
 async fn a_post_is_written_and_counted() {
-    let (_folder, platform) = platform().await;
+    let (_folder, server) = server().await;
     let body = json!({ "text": " Who knows Kafka? ", "tags": [" kafka\t"], "mode": "offer", "ttl": "1h", "authorName": "Ann" });
-    let response = platform.client.post(platform.url("/api/posts")).json(&body).send().await.unwrap();
+    let response = server.client.post(server.url("/api/posts")).json(&body).send().await.unwrap();
     assert_eq!(response.status(), 201);
     let location = response.headers()["location"].to_str().unwrap().to_owned();
     let post: PostSummary = response.json().await.unwrap();
     assert_eq!((post.text.as_str(), post.author_name.as_str(), post.interested_count), ("Who knows Kafka?", "Ann", 0));
     assert_eq!(location, format!("/api/posts/{}", post.id));
     assert_eq!(post.tags, ["kafka"]);
-    assert_eq!(ids(&platform.json("/api/posts?tag=Kafka&limit=1").await["posts"]), [post.id.as_str()]);
-    assert_eq!(platform.json(&location).await, json!(post));
+    assert_eq!(ids(&server.json("/api/posts?tag=Kafka&limit=1").await["posts"]), [post.id.as_str()]);
+    assert_eq!(server.json(&location).await, json!(post));
     for (kind, counts) in [("interested", (1, 0)), ("join", (1, 1)), ("interested", (2, 1))] {
-        let (status, engaged) = platform.post(&format!("{location}/engagement"), &json!({ "kind": kind })).await;
+        let (status, engaged) = server.post(&format!("{location}/engagement"), &json!({ "kind": kind })).await;
         let counted = (engaged["interestedCount"].as_u64().unwrap(), engaged["joinCount"].as_u64().unwrap());
         assert_eq!((status, counted), (200, counts));
     }
-    let (status, problem) = platform.post(&format!("{location}/engagement"), &json!({ "kind": "leave" })).await;
+    let (status, problem) = server.post(&format!("{location}/engagement"), &json!({ "kind": "leave" })).await;
     assert_eq!((status, pointers(&problem)), (422, vec!["/kind"]));
-    assert_eq!(ids(&platform.json("/api/posts?limit=1").await["posts"]), [post.id]);
+    assert_eq!(ids(&server.json("/api/posts?limit=1").await["posts"]), [post.id]);
 }
 
 /// R-SUG-40, R-SUG-50: an invalid post is rejected with the pointer of every violation, and not created.
 #[tokio::test]
 async fn an_invalid_post_is_rejected_with_every_pointer() {
-    let (_folder, platform) = platform().await;
-    let before = platform.json("/api/posts?limit=1").await;
+    let (_folder, server) = server().await;
+    let before = server.json("/api/posts?limit=1").await;
     for (body, expected) in [
         (json!({ "text": "  " }), vec!["/text"]),
         (json!({}), vec!["/text"]),
@@ -95,65 +95,68 @@ async fn an_invalid_post_is_rejected_with_every_pointer() {
             vec!["/x", "/tags/1", "/mode", "/ttl", "/text"],
         ),
     ] {
-        let (status, problem) = platform.post("/api/posts", &body).await;
+        let (status, problem) = server.post("/api/posts", &body).await;
         assert_eq!((status, pointers(&problem)), (422, expected), "{problem}");
     }
-    let response = platform.client.post(platform.url("/api/posts")).header("content-type", "application/json");
+    let response = server.client.post(server.url("/api/posts")).header("content-type", "application/json");
     assert_eq!(response.body("{").send().await.unwrap().status(), 400);
-    assert_eq!(platform.json("/api/posts?limit=1").await, before);
+    assert_eq!(server.json("/api/posts?limit=1").await, before);
 }
 
-/// R-SRV-16: the number of posts per client address is limited; rejected posts do not count.
+/// R-SRV-16a: the number of posts per client address is limited, with the retry delay; rejected posts do not count.
 #[tokio::test]
-async fn an_address_writes_so_many_posts() {
+async fn posts_per_address_are_limited() {
     let folder = Folder::new();
-    let limit = RateLimit { max_requests: 2, window: HOUR, max_concurrent: 1 };
-    let platform = started(&folder, |settings| settings.limit = limit, ModelRegistry::default()).await;
+    let rate_limit = RateLimit { max_requests: 2, window: HOUR, max_concurrent: 1 };
+    let server = started(&folder, |settings| settings.rate_limit = rate_limit, ModelRegistry::default()).await;
     let mut statuses = Vec::new();
     for text in ["One", "", "Two", "Three"] {
-        statuses.push(platform.post("/api/posts", &json!({ "text": text })).await.0);
+        let post = server.client.post(server.url("/api/posts")).json(&json!({ "text": text }));
+        let response = post.send().await.unwrap();
+        let delay = response.headers().get("retry-after").map(|delay| delay.to_str().unwrap().parse::<u64>().unwrap());
+        statuses.push((response.status().as_u16(), delay.is_some_and(|delay| (1..=3600).contains(&delay))));
     }
-    assert_eq!(statuses, [201, 422, 201, 429]);
+    assert_eq!(statuses, [(201, false), (422, false), (201, false), (429, true)]);
 }
 
-/// R-SRV-16: searches and engagements have separate limits per client address; rejected requests do not count.
+/// R-SRV-16a: searches and engagements have separate limits per client address; rejected requests do not count.
 #[tokio::test]
-async fn an_address_searches_and_engages_so_often() {
+async fn searches_and_engagements_per_address_are_limited() {
     let folder = Folder::new();
-    let limit = RateLimit { max_requests: 2, window: HOUR, max_concurrent: 1 };
-    let platform = started(&folder, |settings| settings.limit = limit, ModelRegistry::default()).await;
+    let rate_limit = RateLimit { max_requests: 2, window: HOUR, max_concurrent: 1 };
+    let server = started(&folder, |settings| settings.rate_limit = rate_limit, ModelRegistry::default()).await;
     let mut searched = Vec::new();
     for query in ["rollback", "%20", "kafka", "tea"] {
-        let response = platform.get(&format!("/api/search?q={query}")).await;
-        let has_rest = response.headers().contains_key("retry-after");
-        searched.push((response.status().as_u16(), has_rest));
+        let response = server.get(&format!("/api/search?q={query}")).await;
+        let has_delay = response.headers().contains_key("retry-after");
+        searched.push((response.status().as_u16(), has_delay));
     }
     assert_eq!(searched, [(200, false), (422, false), (200, false), (429, true)]);
     let mut engaged = Vec::new();
     for kind in ["join", "leave", "interested", "join"] {
-        engaged.push(platform.post(&format!("/api/posts/{POST}/engagement"), &json!({ "kind": kind })).await.0);
+        engaged.push(server.post(&format!("/api/posts/{POST}/engagement"), &json!({ "kind": kind })).await.0);
     }
     assert_eq!(engaged, [200, 422, 200, 429]);
-    let post = platform.json(&format!("/api/posts/{POST}")).await;
-    let rejected = platform.post(&format!("/api/posts/{POST}/engagement"), &json!({ "kind": "join" })).await;
-    assert_eq!((rejected.0, platform.json(&format!("/api/posts/{POST}")).await), (429, post));
-    assert_eq!(platform.get(&format!("/api/posts/{POST}/suggestions")).await.status(), 200);
+    let post = server.json(&format!("/api/posts/{POST}")).await;
+    let rejected = server.post(&format!("/api/posts/{POST}/engagement"), &json!({ "kind": "join" })).await;
+    assert_eq!((rejected.0, server.json(&format!("/api/posts/{POST}")).await), (429, post));
+    assert_eq!(server.get(&format!("/api/posts/{POST}/suggestions")).await.status(), 200);
 }
 
 /// R-SUG-49: an unknown post and an expired post are not found.
 #[tokio::test]
 async fn unknown_and_expired_posts_are_not_there() {
-    let (_folder, platform) = platform().await;
-    let (_, post) = platform.post("/api/posts", &json!({ "text": "Anyone?", "ttl": "1h" })).await;
+    let (_folder, server) = server().await;
+    let (_, post) = server.post("/api/posts", &json!({ "text": "Anyone?", "ttl": "1h" })).await;
     let id = post["id"].as_str().unwrap();
-    assert_eq!(platform.get(&format!("/api/posts/{id}/suggestions")).await.status(), 200);
-    platform.clock.advance(HOUR);
+    assert_eq!(server.get(&format!("/api/posts/{id}/suggestions")).await.status(), 200);
+    server.clock.advance(HOUR);
     for id in [id, "p999", "%20"] {
         for path in ["", "/suggestions", "/suggestions?stream=1"] {
-            let (status, problem) = platform.get_rejected(&format!("/api/posts/{id}{path}")).await;
+            let (status, problem) = server.get_rejected(&format!("/api/posts/{id}{path}")).await;
             assert_eq!((status, problem["code"].as_str()), (404, Some("SS-015")), "{id}{path}");
         }
-        let (status, _) = platform.post(&format!("/api/posts/{id}/engagement"), &json!({ "kind": "join" })).await;
+        let (status, _) = server.post(&format!("/api/posts/{id}/engagement"), &json!({ "kind": "join" })).await;
         assert_eq!(status, 404);
     }
 }
@@ -161,8 +164,8 @@ async fn unknown_and_expired_posts_are_not_there() {
 /// R-SUG-39, R-SUG-41, R-SUG-42: suggestions contain queries and model, and their links lead to documents.
 #[tokio::test]
 async fn links_of_suggestions_open_documents() {
-    let (_folder, platform) = platform().await;
-    let body = platform.json(&format!("/api/posts/{POST}/suggestions")).await;
+    let (_folder, server) = server().await;
+    let body = server.json(&format!("/api/posts/{POST}/suggestions")).await;
     let response: CombinedSuggestionsResponse = serde_json::from_value(body.clone()).unwrap();
     assert!(!response.m365.is_empty() && !response.docs.is_empty() && !response.issues.is_empty());
     assert!(!response.posts.is_empty() && response.posts.iter().all(|post| post.id != POST));
@@ -182,7 +185,7 @@ async fn links_of_suggestions_open_documents() {
             continue;
         }
         followed += 1;
-        let document = platform.get(path).await;
+        let document = server.get(path).await;
         assert_eq!(
             (document.status().as_u16(), &document.headers()["x-content-type-options"]),
             (200, &"nosniff".parse().unwrap()),
@@ -197,9 +200,9 @@ async fn links_of_suggestions_open_documents() {
 /// R-SUG-39, R-SUG-42: `stream=1` returns events of version 2, then the same suggestions.
 #[tokio::test]
 async fn suggestions_are_streamed() {
-    let (_folder, platform) = platform().await;
-    let plain = platform.json(&format!("/api/posts/{POST}/suggestions")).await;
-    let response = platform.get(&format!("/api/posts/{POST}/suggestions?stream=1&model=local")).await;
+    let (_folder, server) = server().await;
+    let plain = server.json(&format!("/api/posts/{POST}/suggestions")).await;
+    let response = server.get(&format!("/api/posts/{POST}/suggestions?stream=1&model=local")).await;
     assert!(response.headers()["content-type"].to_str().unwrap().starts_with("text/event-stream"));
     assert_eq!(response.headers()["cache-control"], "no-cache, no-transform");
     let published = events(&response.text().await.unwrap());
@@ -221,11 +224,11 @@ async fn suggestions_are_streamed() {
 /// R-SUG-47, R-SUG-34: without a model there are suggestions, streamed or not.
 #[tokio::test]
 async fn without_a_model_there_are_suggestions() {
-    let (_folder, platform) = platform().await;
-    let body = platform.json(&format!("/api/posts/{POST}/suggestions?model=direct")).await;
+    let (_folder, server) = server().await;
+    let body = server.json(&format!("/api/posts/{POST}/suggestions?model=direct")).await;
     assert_eq!((&body["model"]["kind"], &body["model"]["name"]), (&json!("rules"), &json!("direct")));
     assert!(!body["docs"].as_array().unwrap().is_empty());
-    let streamed = platform.get(&format!("/api/posts/{POST}/suggestions?model=direct&stream=1")).await;
+    let streamed = server.get(&format!("/api/posts/{POST}/suggestions?model=direct&stream=1")).await;
     assert_eq!(events(&streamed.text().await.unwrap()), [("suggestions".to_owned(), body)]);
 }
 
@@ -237,8 +240,8 @@ async fn invalid_model_answers_still_return_suggestions() {
     {
         let folder = Folder::new();
         let model = ScriptedModel::new([search(&[("search_docs", "rollback")])]).then(nonsense);
-        let platform = started(&folder, |_| {}, ModelRegistry::default().with_model("odd", model)).await;
-        let body = platform.json(&format!("/api/posts/{POST}/suggestions?model=odd")).await;
+        let server = started(&folder, |_| {}, ModelRegistry::default().with_model("odd", model)).await;
+        let body = server.json(&format!("/api/posts/{POST}/suggestions?model=odd")).await;
         let response: CombinedSuggestionsResponse = serde_json::from_value(body).unwrap();
         assert!(!response.docs.is_empty(), "{nonsense}: {response:?}");
     }
@@ -250,8 +253,8 @@ async fn a_rejecting_source_is_listed_with_its_reason() {
     let folder = Folder::new();
     let (base_url, tokens) = rejecting_graph().await;
     let change = |settings: &mut SuggestionsSettings| settings.m365 = Some(M365Settings::Graph { base_url });
-    let platform = started(&folder, change, ModelRegistry::default()).await;
-    let send = |path: String| platform.client.get(platform.url(&path)).header("x-graph-token", "secret-token").send();
+    let server = started(&folder, change, ModelRegistry::default()).await;
+    let send = |path: String| server.client.get(server.url(&path)).header("x-graph-token", "secret-token").send();
     for path in [format!("/api/posts/{POST}/suggestions"), "/api/search?q=rollback".to_owned()] {
         let response = send(path).await.unwrap();
         assert_eq!(response.status(), 200);
@@ -278,10 +281,10 @@ async fn a_request_without_a_token_uses_the_token_of_the_server() {
         (settings.m365, settings.token) =
             (Some(M365Settings::Graph { base_url }), Some(Secret::new("token-of-the-server")));
     };
-    let platform = started(&folder, change, ModelRegistry::default()).await;
+    let server = started(&folder, change, ModelRegistry::default()).await;
     for path in [format!("/api/posts/{POST}/suggestions"), "/api/search?q=rollback".to_owned()] {
         for (brought, expected) in [(None, "token-of-the-server"), (Some("own-token"), "own-token")] {
-            let request = platform.client.get(platform.url(&path));
+            let request = server.client.get(server.url(&path));
             let request = brought.into_iter().fold(request, |request, token| request.header("x-graph-token", token));
             let text = request.send().await.unwrap().text().await.unwrap();
             assert!(!text.contains("token-of-the-server") && !text.contains("own-token"), "{text}");
@@ -303,8 +306,8 @@ async fn a_search_reports_the_failed_part_of_a_source() {
     let change = |settings: &mut SuggestionsSettings| {
         (settings.m365, settings.token) = (Some(M365Settings::Graph { base_url }), Some(Secret::new("token")));
     };
-    let platform = started(&folder, change, ModelRegistry::default()).await;
-    let body = platform.json("/api/search?q=rollback").await;
+    let server = started(&folder, change, ModelRegistry::default()).await;
+    let body = server.json("/api/search?q=rollback").await;
     assert_eq!((body["m365"].as_array().unwrap().len(), &body["unavailableSources"]), (1, &json!([])));
     let [warning] = body["warnings"].as_array().unwrap().as_slice() else { panic!("{body}") };
     assert!(warning.as_str().unwrap().contains("mail: ") && warning.as_str().unwrap().contains("429"), "{warning}");
@@ -313,16 +316,16 @@ async fn a_search_reports_the_failed_part_of_a_source() {
 /// R-SUG-39: one request searches all sources; an empty query is rejected.
 #[tokio::test]
 async fn everything_is_searched_at_once() {
-    let (_folder, platform) = platform().await;
-    let body = platform.json("/api/search?q=AKS%20rollback").await;
+    let (_folder, server) = server().await;
+    let body = server.json("/api/search?q=AKS%20rollback").await;
     for source in ["posts", "docs", "issues", "m365"] {
         assert!(!body[source].as_array().unwrap().is_empty(), "{source}");
     }
     assert_eq!((&body["unavailableSources"], &body["reasons"]), (&json!([]), &json!({})));
     assert!(body["docs"][0]["url"].as_str().unwrap().starts_with("/api/suggestions/files/docs/"));
-    let (status, problem) = platform.get_rejected("/api/search?q=%20").await;
+    let (status, problem) = server.get_rejected("/api/search?q=%20").await;
     assert_eq!((status, pointers(&problem)), (422, vec!["/q"]));
-    assert_eq!(platform.get("/api/search").await.status(), 422);
+    assert_eq!(server.get("/api/search").await.status(), 422);
 }
 
 /// R-SUG-41: the settings list models and sources, each with the reason if it is not available.
@@ -332,33 +335,33 @@ async fn settings_name_models_and_sources() {
     folder.write("docs/a.md", "# Tea\nTea is brewed at four.");
     let path = folder.path().to_owned();
     let models = ModelRegistry::default().with_model("odd", ScriptedModel::new(["{}"]));
-    let platform = started(&folder, |settings| settings.folder = Some(path), models).await;
-    let settings = platform.json("/api/suggestions/settings").await;
+    let server = started(&folder, |settings| settings.folder = Some(path), models).await;
+    let settings = server.json("/api/suggestions/settings").await;
     let names: Vec<&str> =
         settings["models"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["local", "direct", "odd"]);
     assert_eq!(settings["sources"]["docs"], json!({ "configured": true, "reason": null }));
     assert_eq!(settings["sources"]["m365"]["configured"], false);
     assert!(!settings["sources"]["m365"]["reason"].as_str().unwrap().is_empty());
-    assert_eq!(platform.json("/api/posts").await["posts"], json!([]));
-    let (status, _) = platform.get_rejected("/api/posts/p1/suggestions?model=odd").await;
+    assert_eq!(server.json("/api/posts").await["posts"], json!([]));
+    let (status, _) = server.get_rejected("/api/posts/p1/suggestions?model=odd").await;
     assert_eq!(status, 404);
 }
 
 /// R-SUG-39: an unknown model, an invalid `stream` value and an unknown parameter are rejected.
 #[tokio::test]
 async fn invalid_parameters_are_rejected() {
-    let (_folder, platform) = platform().await;
+    let (_folder, server) = server().await;
     for (query, status) in [("model=nobody", 422), ("stream=maybe", 422), ("colour=blue", 422)] {
-        let (actual, problem) = platform.get_rejected(&format!("/api/posts/{POST}/suggestions?{query}")).await;
+        let (actual, problem) = server.get_rejected(&format!("/api/posts/{POST}/suggestions?{query}")).await;
         assert_eq!(actual, status, "{query}: {problem}");
     }
     for limit in ["-1", "many", "1.5"] {
-        let (actual, problem) = platform.get_rejected(&format!("/api/posts?limit={limit}")).await;
+        let (actual, problem) = server.get_rejected(&format!("/api/posts?limit={limit}")).await;
         assert_eq!((actual, &problem["errors"][0]["pointer"]), (422, &json!("/limit")), "{problem}");
         assert!(!problem.to_string().contains("deserialize"), "{problem}");
     }
-    assert_eq!(platform.get("/api/posts?limit=").await.status(), 200, "a field that is left empty");
+    assert_eq!(server.get("/api/posts?limit=").await.status(), 200, "a field that is left empty");
 }
 
 /// A model that never responds and counts its pending calls.
@@ -393,31 +396,31 @@ impl Silent {
     }
 }
 
-async fn silent(folder: &Folder) -> (Silent, Platform) {
+async fn silent(folder: &Folder) -> (Silent, TestServer) {
     let model = Silent::default();
     let mut config = ServerConfig::new(Storage::memory());
     config.sse.heartbeat_interval = Duration::from_millis(10);
-    let limit = RateLimit { max_requests: 1000, window: HOUR, max_concurrent: 1 };
+    let rate_limit = RateLimit { max_requests: 1000, window: HOUR, max_concurrent: 1 };
     let models = ModelRegistry::default().with_model("silent", model.clone());
-    let platform = paced(folder, |settings| settings.limit = limit, models, config).await;
-    (model, platform)
+    let server = paced(folder, |settings| settings.rate_limit = rate_limit, models, config).await;
+    (model, server)
 }
 
-/// R-SUG-39, R-SRV-16: a search stops if its client disconnects, streamed or not; concurrent searches are limited.
+/// R-SUG-39, R-SRV-16a: a search stops if its client disconnects, streamed or not; concurrent searches are limited.
 #[tokio::test]
 async fn disconnect_cancels_search_and_releases_permit() {
     let folder = Folder::new();
-    let (model, platform) = silent(&folder).await;
+    let (model, server) = silent(&folder).await;
     for query in ["model=silent&stream=1", "model=silent"] {
-        let request = platform.client.get(platform.url(&format!("/api/posts/{POST}/suggestions?{query}"))).send();
+        let request = server.client.get(server.url(&format!("/api/posts/{POST}/suggestions?{query}"))).send();
         let listener = tokio::spawn(async move { request.await.unwrap().text().await });
         model.until(1).await;
-        let (status, problem) = platform.get_rejected(&format!("/api/posts/{POST}/suggestions")).await;
+        let (status, problem) = server.get_rejected(&format!("/api/posts/{POST}/suggestions")).await;
         assert_eq!((status, problem["retryable"].as_bool()), (429, Some(true)));
         listener.abort();
         model.until(0).await;
         // The permit is released when the run is dropped, which may be shortly after its model call.
-        while platform.get(&format!("/api/posts/{POST}/suggestions")).await.status() == 429 {
+        while server.get(&format!("/api/posts/{POST}/suggestions")).await.status() == 429 {
             tokio::task::yield_now().await;
         }
     }
@@ -427,8 +430,8 @@ async fn disconnect_cancels_search_and_releases_permit() {
 #[tokio::test]
 async fn idle_streams_send_comments() {
     let folder = Folder::new();
-    let (_model, platform) = silent(&folder).await;
-    let response = platform.get(&format!("/api/posts/{POST}/suggestions?model=silent&stream=1")).await;
+    let (_model, server) = silent(&folder).await;
+    let response = server.get(&format!("/api/posts/{POST}/suggestions?model=silent&stream=1")).await;
     let (mut pieces, mut text) = (response.bytes_stream(), String::new());
     while !text.contains("\n: heartbeat\n") {
         text.push_str(std::str::from_utf8(&pieces.next().await.unwrap().unwrap()).unwrap());
@@ -440,7 +443,7 @@ async fn idle_streams_send_comments() {
 /// returned, but not deleted either.
 #[tokio::test]
 async fn posts_outlive_the_server() {
-    let (folder, first) = platform().await;
+    let (folder, first) = server().await;
     let (_, mine) = first.post("/api/posts", &json!({ "text": "Who has a key?", "ttl": "7d" })).await;
     first.server.shutdown().await;
     let second = started(&folder, |_| {}, ModelRegistry::default()).await;
@@ -461,12 +464,12 @@ async fn posts_outlive_the_server() {
 
 /// R-SUG-36, R-SUG-5: the graph is registered by name for runs with a checkpointer; the run options name the post.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_graph_can_be_run_by_an_order() {
-    let (_folder, platform) = platform().await;
-    let runs = platform.server.run_service();
+async fn the_graph_runs_from_a_run_request() {
+    let (_folder, server) = server().await;
+    let runs = server.server.run_service();
     let input = json!({ "messages": [{ "role": "user", "content": QUESTION }] });
-    let order = RunRequest::new("suggestions", "t1", RunInput::Input(input)).context(json!({ "postId": POST }));
-    runs.start(order).await.unwrap();
+    let request = RunRequest::new("suggestions", "t1", RunInput::Input(input)).context(json!({ "postId": POST }));
+    runs.start(request).await.unwrap();
     let mut feed = runs.subscribe(&"t1".into(), None).await.unwrap();
     let mut output = Value::Null;
     while let Some(event) = feed.next().await {
@@ -481,18 +484,18 @@ async fn the_graph_can_be_run_by_an_order() {
 /// R-SUG-36: a search over HTTP persists nothing; its events contain the ids of their parent runs.
 #[tokio::test]
 async fn a_search_is_traced_and_not_persisted() {
-    let (_folder, platform) = platform().await;
-    platform.json(&format!("/api/posts/{POST}/suggestions")).await;
-    let response = platform.get(&format!("/api/posts/{POST}/suggestions?stream=1")).await;
+    let (_folder, server) = server().await;
+    server.json(&format!("/api/posts/{POST}/suggestions")).await;
+    let response = server.get(&format!("/api/posts/{POST}/suggestions?stream=1")).await;
     let published = events(&response.text().await.unwrap());
     let run = published[0].1["run_id"].as_str().unwrap();
     let traced = published.iter().filter(|(name, _)| name == "on_tool_start" || name == "on_chat_model_start");
     let parents: Vec<&Value> = traced.map(|(_, event)| &event["parent_ids"]).collect();
     assert!(parents.len() > 10, "{parents:?}");
     assert!(parents.iter().all(|parents| parents.as_array().unwrap().contains(&json!(run))), "{parents:?}");
-    let metrics = platform.get("/metrics").await.text().await.unwrap();
+    let metrics = server.get("/metrics").await.text().await.unwrap();
     assert!(metrics.contains("suggestions"), "{metrics}");
-    let threads = platform.server.run_service().search_threads(&Default::default()).await.unwrap();
+    let threads = server.server.run_service().search_threads(&Default::default()).await.unwrap();
     assert!(threads.is_empty(), "{} threads are kept", threads.len());
 }
 
@@ -513,8 +516,8 @@ async fn settings_are_checked_first_and_nothing_is_made() {
         let error = superstep_suggestions::app(settings, ModelRegistry::default()).err().unwrap();
         assert_eq!(error.code(), superstep::ErrorCode::ConfigInvalid);
     }
-    let platform = started(&folder, |_| {}, ModelRegistry::default()).await;
+    let server = started(&folder, |_| {}, ModelRegistry::default()).await;
     assert!(!home.exists());
-    platform.json("/api/suggestions/settings").await;
+    server.json("/api/suggestions/settings").await;
     assert!(home.join("sample/docs").is_dir() && home.join("posts.db").is_file());
 }

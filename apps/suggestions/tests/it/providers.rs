@@ -324,19 +324,19 @@ fn check_requests(provider: &Provider, requests: &[ReceivedRequest]) {
 async fn every_provider_produces_the_same_suggestions() {
     let folder = Folder::new();
     let (providers, models) = configured().await;
-    let platform = started(&folder, |_| {}, models).await;
+    let server = started(&folder, |_| {}, models).await;
     let mut all = Vec::new();
     for provider in &providers {
         let name = provider.dialect.name();
         let path = format!("/api/posts/{POST}/suggestions?model=my-{name}");
-        let body = platform.json(&path).await;
+        let body = server.json(&path).await;
         check_requests(provider, &provider.take());
         assert_eq!(body["model"]["kind"], "remote", "{name}: {body}");
         assert_eq!(body["actionHint"], WRITTEN, "{name}: {body}");
         let urls: Vec<&str> = body["docs"].as_array().unwrap().iter().map(|one| one["url"].as_str().unwrap()).collect();
         assert!(urls.len() == 1 && urls[0].contains(DOCUMENT), "{name}: {urls:?}");
 
-        let response = platform.get(&format!("{path}&stream=1")).await.text().await.unwrap();
+        let response = server.get(&format!("{path}&stream=1")).await.text().await.unwrap();
         assert!(!response.contains(KEY), "{name}");
         let published = events(&response);
         check_requests(provider, &provider.take());

@@ -14,17 +14,17 @@ use superstep_suggestions::{SuggestionsSettings, app};
 use crate::sources::{Folder, noon};
 
 /// The application over HTTP.
-pub(crate) struct Platform {
+pub(crate) struct TestServer {
     pub(crate) server: Server,
     pub(crate) client: Client,
     pub(crate) clock: ManualClock,
 }
 
 /// Starts the application with the sample and rule-based models only.
-pub(crate) async fn platform() -> (Folder, Platform) {
+pub(crate) async fn server() -> (Folder, TestServer) {
     let folder = Folder::new();
-    let platform = started(&folder, |_| {}, ModelRegistry::default()).await;
-    (folder, platform)
+    let server = started(&folder, |_| {}, ModelRegistry::default()).await;
+    (folder, server)
 }
 
 /// Starts the application in a folder with custom settings and models.
@@ -32,7 +32,7 @@ pub(crate) async fn started(
     folder: &Folder,
     change: impl FnOnce(&mut SuggestionsSettings),
     models: ModelRegistry,
-) -> Platform {
+) -> TestServer {
     paced(folder, change, models, ServerConfig::new(Storage::memory())).await
 }
 
@@ -41,21 +41,21 @@ pub(crate) async fn paced(
     change: impl FnOnce(&mut SuggestionsSettings),
     models: ModelRegistry,
     config: ServerConfig,
-) -> Platform {
+) -> TestServer {
     // The HTTP client needs a crypto provider although nothing is encrypted here. A second installation fails and is
     // ignored.
     let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
     let clock = noon();
-    let home = folder.path().join("home");
-    let posts = Some(home.join("posts.db"));
+    let data_dir = folder.path().join("home");
+    let posts = Some(data_dir.join("posts.db"));
     let mut settings =
-        SuggestionsSettings { data_dir: home, posts, clock: Arc::new(clock.clone()), ..SuggestionsSettings::default() };
+        SuggestionsSettings { data_dir, posts, clock: Arc::new(clock.clone()), ..SuggestionsSettings::default() };
     change(&mut settings);
     let server = serve(vec![app(settings, models).unwrap()], config.port(0)).await.unwrap();
-    Platform { server, client: Client::builder().no_proxy().build().unwrap(), clock }
+    TestServer { server, client: Client::builder().no_proxy().build().unwrap(), clock }
 }
 
-impl Platform {
+impl TestServer {
     pub(crate) fn url(&self, path: &str) -> String {
         self.server.url() + path
     }

@@ -17,14 +17,14 @@ use juncture_derive::State;
 use measure::{End, FAN_OUT, LIST, Peer, Steps, Workload};
 use serde::{Deserialize, Serialize};
 
-#[derive(GraphState, Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 struct CycleState {
     counter: i64,
     #[reducer(append)]
     list: Vec<i64>,
 }
 
-#[derive(GraphState, Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(State, Clone, Debug, Default, Serialize, Deserialize)]
 struct Fan {
     #[reducer(custom = add)]
     counter: i64,

@@ -54,7 +54,7 @@ impl Peer {
         ] {
             let tokio = builder.worker_threads(2).enable_all().build().expect("the system gives a runtime its threads");
             let (times, problem) = tokio.block_on(repeat(workload, steps));
-            println!("{}", self.line(workload, runtime, &times, &wrong));
+            println!("{}", self.line(workload, runtime, &times, &problem));
         }
     }
 
@@ -62,7 +62,7 @@ impl Peer {
     pub fn lacks(&self, workload: Workload, reason: &str) {
         println!(
             "{}",
-            json!({ "peer": self.name, "version": self.version, "workload": workload.name(), "lacks": why })
+            json!({ "peer": self.name, "version": self.version, "workload": workload.name(), "lacks": reason })
         );
     }
 

@@ -3,7 +3,7 @@
 use measure::{End, FAN_OUT, LIST, Peer, Steps, Workload};
 use superstep::core::port::Checkpointer as _;
 use superstep::prelude::*;
-use superstep::{Compiled, Outcome};
+use superstep::{CompiledGraph, Outcome};
 
 #[derive(GraphState, Clone, Serialize, Deserialize)]
 struct CycleState {
@@ -25,26 +25,26 @@ async fn step(state: View<CycleState>) -> CycleStateUpdate {
     if state.counter < LIST { update.list(state.counter) } else { update }
 }
 
-fn cycle(workload: Workload) -> Compiled<CycleState> {
-    let mut graph = Graph::<CycleState>::new("laps");
-    let [a, b, c] = ["a", "b", "c"].map(|name| graph.node(name, step));
-    graph.edge(START, a).edge(a, b).edge(b, c).recursion_limit(u32::MAX);
+fn cycle(workload: Workload) -> CompiledGraph<CycleState> {
+    let mut graph = StateGraph::<CycleState>::new("laps");
+    let [a, b, c] = ["a", "b", "c"].map(|name| graph.add_node(name, step));
+    graph.add_edge(START, a).add_edge(a, b).add_edge(b, c).recursion_limit(u32::MAX);
     let limit = workload.limit();
-    graph.route(c, move |state: &CycleState| if state.counter < limit { Go::to(a) } else { Go::end() }, [a.into(), END]);
+    graph.add_conditional_edges(c, move |state: &CycleState| if state.counter < limit { Goto::node(a) } else { Goto::end() }, [a.into(), END]);
     graph.compile().expect("the cycle compiles")
 }
 
-fn fan() -> Compiled<Fan> {
-    let mut graph = Graph::<Fan>::new("fan");
-    let source = graph.node("source", async || Fan::update().counter(1));
-    let join = graph.node("join", async || Fan::update().counter(1));
+fn fan() -> CompiledGraph<Fan> {
+    let mut graph = StateGraph::<Fan>::new("fan");
+    let source = graph.add_node("source", async || Fan::update().counter(1));
+    let join = graph.add_node("join", async || Fan::update().counter(1));
     let worker = |number: i64| move || async move { Fan::update().counter(number).list(number) };
-    let workers: Vec<_> = (0..FAN_OUT).map(|number| graph.node(&format!("w{number:03}"), worker(number))).collect();
-    graph.edge(START, source).edge(join, END);
+    let workers: Vec<_> = (0..FAN_OUT).map(|number| graph.add_node(&format!("w{number:03}"), worker(number))).collect();
+    graph.add_edge(START, source).add_edge(join, END);
     for worker in &workers {
-        graph.edge(source, *worker);
+        graph.add_edge(source, *worker);
     }
-    graph.join(workers, join);
+    graph.add_join(workers, join);
     graph.compile().expect("the fan-out compiles")
 }
 
@@ -55,7 +55,7 @@ fn main() {
         Workload::Loop,
         &Steps {
             ready: async || (),
-            run: async |_: &()| graph.run(CycleState::input().counter(0)).await,
+            run: async |_: &()| graph.invoke(CycleState::input().counter(0)).await,
             inspect: async |_: &(), done: Outcome<CycleState>| End::unsaved(done.state.counter, done.state.list.clone()),
         },
     );
@@ -66,9 +66,9 @@ fn main() {
             ready: async || (),
             run: async |_: &()| {
                 for _ in 1..Workload::FanOut.invokes() {
-                    graph.run(Fan::input().counter(0)).await?;
+                    graph.invoke(Fan::input().counter(0)).await?;
                 }
-                graph.run(Fan::input().counter(0)).await
+                graph.invoke(Fan::input().counter(0)).await
             },
             inspect: async |_: &(), done: Outcome<Fan>| End::unsaved(done.state.counter, done.state.list.clone()),
         },
@@ -77,11 +77,11 @@ fn main() {
     peer.measure(
         Workload::LoopCheckpointed,
         &Steps {
-            ready: async || Memory::new(),
-            run: async |memory: &Memory| {
-                graph.run(CycleState::input().counter(0)).checkpointer(memory.clone()).thread("t").await
+            ready: async || MemoryCheckpointer::new(),
+            run: async |memory: &MemoryCheckpointer| {
+                graph.invoke(CycleState::input().counter(0)).checkpointer(memory.clone()).thread("t").await
             },
-            inspect: async |memory: &Memory, done: Outcome<CycleState>| {
+            inspect: async |memory: &MemoryCheckpointer, done: Outcome<CycleState>| {
                 let stats = memory.stats().await.expect("an in-memory checkpointer has statistics");
                 End::saved(done.state.counter, done.state.list.clone(), stats.checkpoints as usize)
             },

@@ -221,8 +221,9 @@ impl CheckpointAssembler {
     fn loaded(&mut self, request: RequestedCheckpoint) -> Result<CheckpointTuple> {
         let RequestedCheckpoint { row, origin, pending } = request;
         let id = row.header.id;
-        let ends =
-            self.ends(row.number, id)?.map_err(|_| corrupt_row_error(id, "a row that it builds on was not read"))?;
+        let ends = self
+            .ends(row.number, id)?
+            .map_err(|base| corrupt_row_error(id, &format!("it references base {base}, which is missing")))?;
         let mut fields = Vec::with_capacity(ends.len());
         for (field, head) in ends.into_iter().enumerate() {
             if let Some(head) = head {
@@ -256,8 +257,11 @@ impl CheckpointAssembler {
         while let Some(ValueLocation::Part(number)) = next {
             let Some(part) = self.parts.get(&number) else { return Err(self.lost(field, id)) };
             // A part builds on earlier ones only; following a later one could loop forever.
-            if matches!(part.before, Some(ValueLocation::Part(before)) if before >= number) {
-                return Err(corrupt_row_error(id, "a change builds on itself or on a later one"));
+            if let Some(ValueLocation::Part(base)) = part.before
+                && base >= number
+            {
+                let how = format!("delta {number} references base {base}, which is not earlier");
+                return Err(corrupt_row_error(id, &how));
             }
             numbers.push(number);
             next = part.before;

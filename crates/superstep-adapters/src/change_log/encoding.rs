@@ -11,7 +11,7 @@ use superstep_core::error::Result;
 use super::value_index::ValueLocation;
 use crate::compression::{compress, decompress};
 
-/// Longest prefix in bytes: searching a longer one takes more time than it saves space.
+/// Maximum length of a prefix in bytes: searching a longer one takes more time than it saves space.
 const MAX_PREFIX_BYTES: usize = 4_096;
 
 /// Encoding of new values. Both encodings are readable.

@@ -38,7 +38,7 @@ impl PruneRow {
     /// Creates a candidate from a row, its pending entries, and its run info, which is only required if the retention
     /// rule uses it.
     pub(crate) fn new(row: CheckpointRow, origin: Option<&RunInfo>, pending: &[PendingEntry]) -> Self {
-        let candidate = port::PruneCandidate::from_pieces(&row.header, origin, pending);
+        let candidate = port::PruneCandidate::from_columns(&row.header, origin, pending);
         Self { row, candidate }
     }
 }
@@ -93,7 +93,7 @@ impl PrunePlan {
             let Some((_, heads)) = rows.get(&at) else {
                 return Err(corrupt_row_error(
                     row.header.id,
-                    &format!("it builds on checkpoint {at} of its history, which is missing"),
+                    &format!("it references checkpoint {at} of its history, which is missing"),
                 ));
             };
             for (field, head) in &heads.entries {

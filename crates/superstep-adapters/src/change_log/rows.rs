@@ -13,7 +13,7 @@ use super::encoding::{ValueEncoding, decode};
 use super::value_index::{ValueIndex, ValueLocation};
 use super::varint::{VarintReader, put};
 
-/// Deepest nesting that the JSON parser accepts.
+/// Maximum nesting that the JSON parser accepts.
 const MAX_JSON_DEPTH: usize = 127;
 
 /// A checkpoint row.

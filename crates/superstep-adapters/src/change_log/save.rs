@@ -17,7 +17,7 @@ use super::history_cache::{CachedHistory, CachedThread, HistoryCache};
 use super::history_writer::{CheckpointRows, ParentCheckpoint, check_thread_and_namespace, matches_change};
 use super::rows::PendingRow;
 
-/// Largest number of attempts if the thread is pruned or written concurrently.
+/// Maximum number of attempts if the thread is pruned or written concurrently.
 const MAX_ATTEMPTS: usize = 5;
 
 /// Key of a history.

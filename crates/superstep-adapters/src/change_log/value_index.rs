@@ -10,7 +10,7 @@ use super::varint::{VarintReader, put};
 
 /// Number of fields up to which every row has a full index.
 const FULL_INDEX_FIELD_LIMIT: usize = 8;
-/// Largest number of rows that a reader follows to find all values.
+/// Maximum number of rows that a reader follows to find all values.
 const MAX_ROWS_PER_INDEX: u64 = 256;
 
 /// Location of a value, or of the value that a change builds on.

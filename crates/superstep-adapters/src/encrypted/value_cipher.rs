@@ -167,7 +167,7 @@ impl ValueCipher<'_> {
                 Error::new(ErrorCode::CheckpointTooNew, message).with_thread(Some(self.thread))
             }
             DecryptError::NoKey(number) => self
-                .corrupt_value_error(slot, &format!("is encrypted with key `{number}`, which is not configured"))
+                .corrupt_value_error(slot, &format!("is encrypted with key id `{number}`, which is not configured"))
                 .with_help("add that key with `with_decryption_key`"),
             DecryptError::Changed => self
                 .corrupt_value_error(slot, "cannot be decrypted: it was changed, or belongs to another location")

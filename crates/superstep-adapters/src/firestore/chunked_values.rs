@@ -13,11 +13,11 @@ use super::client::FirestoreClient;
 use super::documents::{Document, DocumentWrite, HEAD, check_key, delete, delete_if};
 use super::key_value::{KeyValueOps, MAX_BATCH};
 
-/// Largest number of value bytes in one document. Firestore allows 1 MiB for the whole document.
+/// Maximum number of value bytes in one document. Firestore allows 1 MiB for the whole document.
 pub(super) const MAX_PART_BYTES: usize = 900 * 1024;
 /// Number of parts per request: the emulator accepts requests of up to 4 MiB, Firestore of up to 10 MiB.
 const PARTS_PER_REQUEST: usize = 4;
-/// Largest number of parts of a value, so that one commit can remove all of them.
+/// Maximum number of parts of a value, so that one commit can remove all of them.
 const MAX_PARTS: usize = MAX_BATCH;
 
 /// Counts of the values that [`FirestoreKeyValue::sweep`](super::FirestoreKeyValue::sweep) removed.

@@ -16,7 +16,7 @@ use super::http::{RequestBody, post};
 use super::token_cache::TokenCache;
 use crate::http::request::{Backoff, HttpClients, SendResult, outcome_unknown};
 
-/// Largest age of a cached reading of the server clock.
+/// Maximum age of a cached reading of the server clock.
 const CLOCK_MAX_AGE: Duration = Duration::from_secs(60);
 /// Request bytes that extend the timeout by one second, so that large requests also work on slow connections.
 const BYTES_A_SECOND: usize = 256 * 1024;

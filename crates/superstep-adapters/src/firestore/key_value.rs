@@ -23,7 +23,7 @@ const FIRST_VALUES: usize = 20;
 const MAX_VALUES: usize = 100;
 const MIN_VALUES: usize = 4;
 const BYTES_AT_ONCE: usize = 4 * 1024 * 1024;
-/// Largest number of documents per request or commit without values.
+/// Maximum number of documents per request or commit without values.
 pub(super) const MAX_BATCH: usize = 400;
 
 /// Operations on the documents of a collection.

@@ -1,4 +1,4 @@
-//! The thread on which requests run, with a runtime of its own: the store can be used from any executor, and
+//! The OS thread on which requests run, with a runtime of its own: the backend can be used from any executor, and
 //! connections outlive the runtime of the caller.
 //!
 //! A write is finished even if its future is dropped; a read is cancelled.
@@ -13,30 +13,33 @@ use tokio::task::JoinSet;
 
 type IoJob = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-/// The thread of a store. When dropped, it ends after all running jobs are done.
+/// The OS thread of a backend. When dropped, it ends after all running jobs are done.
 pub(crate) struct IoThread {
-    /// Name of the store in errors.
-    store: &'static str,
+    /// Name of the backend in errors.
+    backend: &'static str,
     jobs: Option<UnboundedSender<IoJob>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl IoThread {
-    /// Starts the thread of a store.
+    /// Starts the OS thread of a backend.
     ///
     /// # Errors
     /// Returns an error if the thread or its runtime cannot be created.
-    pub(crate) fn new(store: &'static str) -> Result<Self> {
+    pub(crate) fn new(backend: &'static str) -> Result<Self> {
         let (jobs, inbox) = unbounded_channel();
         let failed = |error: std::io::Error| {
-            Error::new(ErrorCode::StoreUnavailable, format!("failed to start the thread of the store: {error}"))
+            Error::new(
+                ErrorCode::StoreUnavailable,
+                format!("failed to start the background OS thread of the {backend} backend: {error}"),
+            )
         };
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
         // The runtime is dropped on its own thread: dropping a runtime inside a task of another runtime panics.
         let work = move || runtime.block_on(run_jobs(inbox));
-        let name = format!("superstep-{}", store.to_lowercase());
+        let name = format!("superstep-{}", backend.to_lowercase());
         let thread = std::thread::Builder::new().name(name).spawn(work).map_err(failed)?;
-        Ok(Self { store, jobs: Some(jobs), thread: Some(thread) })
+        Ok(Self { backend, jobs: Some(jobs), thread: Some(thread) })
     }
 
     /// Runs a read, which is cancelled if the future is dropped.
@@ -73,8 +76,11 @@ impl IoThread {
     }
 
     fn ended(&self) -> Error {
-        Error::new(ErrorCode::StoreUnavailable, format!("the thread of the {} store did not respond", self.store))
-            .with_help("the last write may or may not be committed; earlier writes are; try again")
+        Error::new(
+            ErrorCode::StoreUnavailable,
+            format!("the background OS thread of the {} backend ended", self.backend),
+        )
+        .with_help("the last write may or may not be committed; earlier writes are; try again")
     }
 }
 

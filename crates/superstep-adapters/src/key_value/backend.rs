@@ -36,7 +36,7 @@ pub(super) struct Backend<K> {
     count: AtomicU64,
     pub(super) history_cache: HistoryCache,
     pub(super) thread_cache: ThreadCache,
-    /// Greatest fence that this process has issued.
+    /// Highest fence that this process has issued.
     fence: AtomicU64,
     /// Time of the last heartbeat of this process.
     last_heartbeat: Mutex<Option<Instant>>,

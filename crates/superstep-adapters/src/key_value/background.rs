@@ -41,7 +41,10 @@ pub(super) fn start<K: KeyValue>(
     inbox: UnboundedReceiver<BackgroundTask>,
 ) -> Result<JoinHandle<()>> {
     let thread_start_error = |error: std::io::Error| {
-        Error::new(ErrorCode::StoreUnavailable, format!("failed to start the thread of the store: {error}"))
+        Error::new(
+            ErrorCode::StoreUnavailable,
+            format!("failed to start the background OS thread of the key-value checkpointer: {error}"),
+        )
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(thread_start_error)?;
     let work = move || runtime.block_on(run_background(backend, inbox));

@@ -24,7 +24,10 @@ impl BlockingPool {
             let inbox = inbox.clone();
             let thread = std::thread::Builder::new().name(name.to_owned()).spawn(move || work(&inbox));
             threads.push(thread.map_err(|error| {
-                Error::new(ErrorCode::StoreUnavailable, format!("failed to start the thread of the store: {error}"))
+                Error::new(
+                    ErrorCode::StoreUnavailable,
+                    format!("failed to start the background OS thread of the file key-value backend: {error}"),
+                )
             })?);
         }
         Ok(Self { jobs: Some(jobs), threads })
@@ -41,8 +44,8 @@ impl BlockingPool {
             drop(jobs.send(Box::new(move || drop(reply.send(work())))));
         }
         response.await.unwrap_or_else(|_| {
-            Err(Error::new(ErrorCode::StoreUnavailable, "the store is closed")
-                .with_help("this write may be lost; open the store again"))
+            Err(Error::new(ErrorCode::StoreUnavailable, "the file key-value backend is closed")
+                .with_help("this write may be lost; create a new checkpointer"))
         })
     }
 }

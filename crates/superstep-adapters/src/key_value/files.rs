@@ -24,9 +24,9 @@ use crate::filesystem;
 
 /// Number of threads that write values.
 const WORKERS: usize = 4;
-/// Largest number of cached folders that are known to be synced.
+/// Maximum number of cached folders that are known to be synced.
 const MAX_SYNCED_FOLDERS: usize = 4_096;
-/// Largest number of attempts to rename a file into a folder that is being removed.
+/// Maximum number of attempts to rename a file into a folder that is being removed.
 const MAX_ATTEMPTS: usize = 64;
 /// Name and content of the file that identifies the folder and its format.
 const FORM: (&str, &str) = ("=form", "superstep keys 1\n");
@@ -143,7 +143,7 @@ impl Folder {
                 ErrorCode::StoreUnavailable,
                 format!("an earlier sync of `{}` failed", self.root.display()),
             )
-            .with_help("all acknowledged writes are saved; check the disk, then open the store again")),
+            .with_help("all acknowledged writes are saved; check the disk, then create a new checkpointer")),
         }
     }
 

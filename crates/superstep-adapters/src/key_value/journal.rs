@@ -12,7 +12,7 @@ use super::read::{LongValues, with_bodies};
 use super::thread_tables::{StoredEventRow, ThreadTables};
 use crate::change_log::{EventRow, RowTransaction, WriteRejection};
 
-/// Largest number of attempts to delete events while other processes write to the thread.
+/// Maximum number of attempts to delete events while other processes write to the thread.
 const MAX_ATTEMPTS: usize = 64;
 
 /// Removes events from a transaction that are already stored.

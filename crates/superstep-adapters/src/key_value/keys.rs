@@ -8,7 +8,7 @@
 use superstep_core::error::{Error, ErrorCode, Result};
 use superstep_core::id::ThreadId;
 
-/// Longest prefix that keeps every key within the length limit of the port.
+/// Maximum prefix length that keeps every key within the length limit of the port.
 const MAX_PREFIX_BYTES: usize = 128;
 
 /// Builder of the keys of one checkpointer.

@@ -14,7 +14,7 @@ use super::thread_log::ThreadLog;
 use super::thread_tables::{LeaseOwner, ThreadTables};
 use crate::change_log::{self, AcquiredThread};
 
-/// Largest number of attempts to acquire a thread while other processes write to it.
+/// Maximum number of attempts to acquire a thread while other processes write to it.
 const MAX_ATTEMPTS: usize = 64;
 /// Number of records beyond the needed ones after which the log is compacted.
 const COMPACTION_SLACK: u64 = 256;

@@ -12,7 +12,7 @@ use super::thread_log::ThreadLog;
 use super::thread_tables::{HistoryTable, ThreadTables};
 use crate::change_log::{NonCheckpointRows, PruneRow, prune as decide};
 
-/// Largest number of attempts while other processes write to the thread.
+/// Maximum number of attempts while other processes write to the thread.
 const MAX_ATTEMPTS: usize = 64;
 /// Number of records beyond the needed ones after which the log is compacted.
 const SLACK: u64 = 16;

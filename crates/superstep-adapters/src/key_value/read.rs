@@ -21,7 +21,7 @@ use crate::change_log::{
     MissingRows, ParentCheckpoint, PartRow, PendingRow, RunInfoRow, ValueLocation, corrupt_row_error, read_change,
 };
 
-/// Largest number of restarts because another process removed values during the read.
+/// Maximum number of restarts because another process removed values during the read.
 const MAX_ATTEMPTS: usize = 8;
 
 /// Fetched long values, and the names of those still missing.

@@ -15,7 +15,7 @@ use superstep_core::port::{KeyValue, PutOptions, is_valid_key};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
-/// Largest number of keys per script, because the server runs nothing else during a script.
+/// Maximum number of keys per script, because the server runs nothing else during a script.
 const PAGE: usize = 512;
 
 /// `KEYS`: the value, the set. `ARGV`: the value, `1` for only if new, time to live in milliseconds, the key.
@@ -272,7 +272,10 @@ struct IoThread {
 impl IoThread {
     async fn start() -> Result<Self> {
         let thread_start_error = |error: std::io::Error| {
-            Error::new(ErrorCode::StoreUnavailable, format!("failed to start the thread of the store: {error}"))
+            Error::new(
+                ErrorCode::StoreUnavailable,
+                format!("failed to start the background OS thread of the Redis key-value backend: {error}"),
+            )
         };
         let (sender, started) = oneshot::channel();
         let (stop, stopped) = oneshot::channel::<()>();
@@ -288,7 +291,9 @@ impl IoThread {
         };
         let thread =
             std::thread::Builder::new().name("superstep-redis".to_owned()).spawn(work).map_err(thread_start_error)?;
-        let handle = started.await.map_err(|_| Error::internal("the thread of the store ended unexpectedly"))?;
+        let handle = started.await.map_err(|_| {
+            Error::internal("the background OS thread of the Redis key-value backend ended unexpectedly")
+        })?;
         Ok(Self { handle: handle.map_err(thread_start_error)?, stop: Some(stop), thread: Some(thread) })
     }
 
@@ -299,7 +304,7 @@ impl IoThread {
         match self.handle.spawn(work).await {
             Ok(done) => done.map_err(|error| describe(&error)),
             Err(_) => Err(Error::new(ErrorCode::StoreUnavailable, "the connection to Redis is closed")
-                .with_help("this write may be lost; open the store again")),
+                .with_help("this write may be lost; create a new checkpointer")),
         }
     }
 }

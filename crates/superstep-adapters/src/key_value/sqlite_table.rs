@@ -21,7 +21,7 @@ use crate::{filesystem, wal};
 const APPLICATION: i32 = 0x7375_706b;
 /// Version of the table. A version is never reused.
 const VERSION: i32 = 1;
-/// Largest number of jobs in one transaction.
+/// Maximum number of jobs in one transaction.
 const MAX_BATCH: usize = 256;
 /// Time that a transaction waits for the write lock of another process.
 const BUSY: Duration = Duration::from_secs(5);
@@ -55,7 +55,10 @@ impl SqliteKeyValue {
             .name("superstep-sqlite-keys".to_owned())
             .spawn(move || writer.work(&inbox))
             .map_err(|error| {
-                Error::new(ErrorCode::StoreUnavailable, format!("failed to start the thread of the store: {error}"))
+                Error::new(
+                    ErrorCode::StoreUnavailable,
+                    format!("failed to start the background OS thread of the SQLite key-value backend: {error}"),
+                )
             })?;
         Ok(Self(Arc::new(SqliteKeysInner { path, jobs: Some(jobs), thread: Some(thread) })))
     }
@@ -71,8 +74,11 @@ impl SqliteKeyValue {
             drop(jobs.send(Box::new(FnJob { effect, operation, result: None, reply })));
         }
         response.await.unwrap_or_else(|_| {
-            Err(Error::new(ErrorCode::StoreUnavailable, format!("the store `{}` is closed", self.0.path.display()))
-                .with_help("this write may be lost; open the store again"))
+            Err(Error::new(
+                ErrorCode::StoreUnavailable,
+                format!("the checkpointer for `{}` is closed", self.0.path.display()),
+            )
+            .with_help("this write may be lost; create a new checkpointer"))
         })
     }
 }

@@ -16,9 +16,9 @@ use super::keys::{KeyKind, number_in, record_place};
 use super::log_record::{LogRecord, RecordHeader};
 use super::thread_tables::ThreadTables;
 
-/// Largest number of restarts because another process removed records during the read.
+/// Maximum number of restarts because another process removed records during the read.
 const MAX_ATTEMPTS: usize = 8;
-/// Largest number of puts of a record if responses are lost.
+/// Maximum number of puts of a record if responses are lost.
 const PUTS: usize = 5;
 /// Number of records per read: the first and the largest page size.
 const PAGES: (u64, u64) = (16, 256);

@@ -34,7 +34,7 @@ pub(super) struct ThreadTables {
     pub(super) recent: VecDeque<(u64, u64)>,
     /// Events that were not deleted, by number.
     pub(super) events: BTreeMap<u64, StoredEventRow>,
-    /// Greatest number of an event ever written.
+    /// Highest event number ever written.
     pub(super) last_event: u64,
 }
 

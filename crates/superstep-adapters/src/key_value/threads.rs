@@ -13,7 +13,7 @@ use super::thread_index::{IndexState, index_states};
 use super::thread_log::long_values;
 use super::thread_tables::{ThreadTables, ValueBody};
 
-/// Largest number of attempts to delete or copy a thread while other processes write to it.
+/// Maximum number of attempts to delete or copy a thread while other processes write to it.
 const MAX_ATTEMPTS: usize = 64;
 
 fn written_again(thread: &ThreadId) -> Error {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::msgpack::{self, DecodeResult, plain_bytes};
 use super::python_values::message;
 
-/// Largest value that is read, in bytes.
+/// Maximum size of a value that is read, in bytes.
 const MAX_BYTES: usize = 256 << 20;
 
 /// Decodes a value. Nothing is imported, constructed or executed, whatever the bytes contain.

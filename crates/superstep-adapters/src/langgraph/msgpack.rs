@@ -10,7 +10,7 @@ use serde_json::{Map, Number, Value};
 
 use super::python_values::decode_extension;
 
-/// Deepest nesting of values that is read; stores accept slightly more.
+/// Maximum nesting of values that is read; stores accept slightly more.
 pub(super) const MAX_DEPTH: usize = 100;
 
 /// A decoded value, or the reason why it cannot be read.

@@ -20,7 +20,7 @@ use super::connection::Connection;
 use super::http_endpoint::HttpEndpoint;
 use super::{content, error, tool};
 
-/// Largest number of entries, and of pages, that are read of a list.
+/// Maximum number of entries, and of pages, that are read of a list.
 const MAX_LIST_ENTRIES: usize = 10_000;
 
 /// A client of one MCP server. Clones are cheap and share one connection, which any number of runs may use

@@ -13,7 +13,7 @@ use superstep_core::error::{Error, ErrorCode};
 
 use super::diagnostics::sanitize_terminal_text;
 
-/// Largest number of characters of foreign text in an error.
+/// Maximum number of characters of foreign text in an error.
 const REPEATED: usize = 1000;
 
 /// Returns the error of a server.

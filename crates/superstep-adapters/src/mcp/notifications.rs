@@ -16,7 +16,7 @@ use rmcp::transport::Transport;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-/// Largest number of unread progress values per call; further ones are dropped.
+/// Maximum number of unread progress values per call; further ones are dropped.
 const PROGRESS_BUFFER: usize = 64;
 
 /// Notifications of one connection.

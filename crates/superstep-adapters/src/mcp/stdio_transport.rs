@@ -16,7 +16,7 @@ use tokio::sync::Mutex;
 
 use super::diagnostics::ServerDiagnostics;
 
-/// Largest message in bytes. Without a limit, a server that never ends a line would fill the memory.
+/// Maximum size of a message in bytes. Without a limit, a server that never ends a line would fill the memory.
 const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
 /// Time for a program to exit after its input is closed.
 const EXIT_TIMEOUT: Duration = Duration::from_secs(2);

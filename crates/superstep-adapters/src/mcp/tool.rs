@@ -15,7 +15,7 @@ use superstep_core::tool::{ToolAnnotations, ToolError, ToolOutput, ToolSpec};
 use super::client::McpClient;
 use super::{content, error};
 
-/// Largest length of a tool name that all model providers accept.
+/// Maximum length of a tool name that all model providers accept.
 const MAX_TOOL_NAME: usize = 64;
 
 /// A tool of a server.

@@ -21,7 +21,7 @@ pub(super) struct ErrorReporter {
     secrets: Vec<String>,
 }
 
-/// Largest number of characters of a provider's text in an error.
+/// Maximum number of characters of a provider's text in an error.
 const MAX_MESSAGE_CHARS: usize = 400;
 
 impl ErrorReporter {

@@ -19,7 +19,7 @@ pub(super) const SIGNATURES_KEY: &str = "thought_signatures";
 /// Metadata key of the thinking blocks before a tool call, which Anthropic needs in later requests.
 const THINKING_KEY: &str = "anthropic_thoughts";
 
-/// Largest length of a tool call id that all providers accept; OpenAI has the lowest limit.
+/// Maximum length of a tool call id that all providers accept; OpenAI has the lowest limit.
 const MAX_ID_LENGTH: usize = 40;
 
 /// Returns the thinking blocks of an Anthropic response in the form in which they are sent back.

@@ -12,7 +12,7 @@ use tokio::runtime::Runtime;
 
 use crate::http::client;
 
-/// Largest response that is read, in bytes; responses of collectors are short.
+/// Maximum size of a response that is read, in bytes; responses of collectors are short.
 const MAX_RESPONSE_BYTES: usize = 64 * 1024;
 
 pub(super) struct OtlpHttpClient {

@@ -12,7 +12,7 @@ use super::PostgresOptions;
 use super::statements::Statements;
 use super::tls::Tls;
 
-/// Longest identifier in PostgreSQL, in bytes.
+/// Maximum length of an identifier in PostgreSQL, in bytes.
 const MAX_NAME_BYTES: usize = 63;
 
 /// A server and a schema.

@@ -28,7 +28,7 @@ pub(super) struct LeaseHolder {
     claims: Mutex<BTreeMap<ThreadId, RunId>>,
     /// Rows and fences of released leases that the server does not know yet.
     unconfirmed_releases: Mutex<BTreeMap<i64, u64>>,
-    /// Greatest fence that this process has received.
+    /// Highest fence that this process has received.
     fence: AtomicU64,
     commands: UnboundedSender<LeaseCommand>,
 }

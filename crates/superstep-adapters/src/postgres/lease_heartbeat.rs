@@ -18,7 +18,7 @@ use super::error::PgResult;
 use super::lease::LeaseHolder;
 use super::pool::{ConnectionPool, backoff_delay};
 
-/// Longest interval between two heartbeats.
+/// Maximum interval between two heartbeats.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(5);
 /// Limits of the timeout of one round; it is a third of the lease timeout within these limits.
 const ROUND_TRIP_TIMEOUT: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(5));

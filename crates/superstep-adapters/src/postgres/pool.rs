@@ -26,7 +26,7 @@ const LIVENESS_TIMEOUT: Duration = Duration::from_secs(2);
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(30);
 /// First and longest delay before a retry.
 const BACKOFF_RANGE: (Duration, Duration) = (Duration::from_millis(25), Duration::from_secs(5));
-/// Largest number of retries of a transaction that the server rolled back.
+/// Maximum number of retries of a transaction that the server rolled back.
 const MAX_TRANSACTION_RETRIES: usize = 5;
 
 /// The connection pool.
@@ -245,6 +245,6 @@ fn response_timeout(address: &PgConfig, time: Duration) -> Error {
 }
 
 fn closed(address: &PgConfig) -> Error {
-    Error::new(ErrorCode::StoreUnavailable, format!("the store at {address} is closed"))
-        .with_help("this commit may be lost; all earlier acknowledged commits are saved; connect again")
+    Error::new(ErrorCode::StoreUnavailable, format!("the checkpointer for {address} is closed"))
+        .with_help("this write may be lost; all earlier acknowledged writes are saved; create a new checkpointer")
 }

@@ -7,9 +7,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use superstep_core::checkpoint::CheckpointNamespace;
 use superstep_core::id::ThreadId;
 
-/// Largest number of histories with hints.
+/// Maximum number of histories with hints.
 const LINES: usize = 1_024;
-/// Largest number of rows per hint.
+/// Maximum number of rows per hint.
 const ROWS: usize = 16;
 
 #[derive(Default)]

@@ -26,7 +26,7 @@ use write::ItemWriter;
 /// Namespaces and keys of items, as bytes.
 type ItemNames = (Vec<Vec<u8>>, Vec<Vec<u8>>);
 
-/// Largest dimension of a vector that pgvector compares.
+/// Maximum dimension of a vector that pgvector compares.
 const MAX_VECTOR_DIMENSIONS: usize = 16_000;
 
 /// A long-term store in a PostgreSQL database. Clones share one store.

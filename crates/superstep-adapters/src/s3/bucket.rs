@@ -10,7 +10,7 @@ use superstep_core::port::is_valid_key;
 
 use crate::http::request::is_loopback;
 
-/// Longest folder, which keeps every name within the limit of S3 (1,024 bytes).
+/// Maximum length of the key prefix, which keeps every name within the limit of S3 (1,024 bytes).
 const MAX_FOLDER_BYTES: usize = 128;
 
 /// Location of the bucket, as set in the options.

@@ -81,7 +81,7 @@ impl ApiError {
                 ("rejected the secret of the access key", "check that it belongs to the id".to_owned())
             }
             (_, "ExpiredToken" | "InvalidToken", _) => {
-                ("rejected the session token", "get new credentials, and open the store again".to_owned())
+                ("rejected the session token", "get new credentials, and create a new checkpointer".to_owned())
             }
             (_, "NoSuchBucket", _) => {
                 ("has no such bucket", "check the name and the endpoint, or create the bucket".to_owned())

@@ -15,9 +15,9 @@ use super::error::{conditional_writes_unsupported, contended, corrupt, unexpecte
 use super::object_format::{HEAD, ObjectHeader, may_expire, object};
 use crate::http::request::{Backoff, outcome_unknown, token};
 
-/// Largest number of objects per page, as limited by S3.
+/// Maximum number of objects per page, as limited by S3.
 const PAGE: usize = 1_000;
-/// Largest number of concurrent requests per call.
+/// Maximum number of concurrent requests per call.
 const MAX_CONCURRENT_REQUESTS: usize = 16;
 
 /// Operations on the objects of a folder.

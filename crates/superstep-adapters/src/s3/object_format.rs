@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 /// Beginning of the header line with the version of the format.
 const MAGIC: &str = "superstep1 ";
-/// Longest header line in bytes.
+/// Maximum length of the header line in bytes.
 pub(super) const HEAD: usize = MAGIC.len() + 32 + 1 + 16 + 2;
 /// Expiry of a value that does not expire.
 const NO_EXPIRY: u64 = u64::MAX;

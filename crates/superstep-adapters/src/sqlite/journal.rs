@@ -11,7 +11,7 @@ use super::error::{SqliteError, SqliteResult};
 use super::schema::{checksum_in_history, key, keys, number};
 use crate::change_log::{EventRow, RowTransaction};
 
-/// Greatest event number that fits in a key.
+/// Maximum event number that fits in a key.
 const MAX_EVENT_NUMBER: u64 = u32::MAX as u64;
 
 /// Returns the events of a transaction that are not stored yet.

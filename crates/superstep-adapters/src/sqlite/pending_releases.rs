@@ -13,7 +13,7 @@ use superstep_core::id::RunId;
 use super::lease::next_fence;
 use crate::change_log::AcquiredThread;
 
-/// Longest delay of a release if no other transaction is written before.
+/// Maximum delay of a release if no other transaction is written before.
 pub(super) const RELEASE_DELAY: Duration = Duration::from_millis(5);
 
 /// Queue of pending releases, shared with the writer thread.

@@ -21,7 +21,7 @@ use crate::change_log::{
     read_change,
 };
 
-/// Largest number of idle connections.
+/// Maximum number of idle connections.
 const MAX_IDLE_CONNECTIONS: usize = 8;
 
 /// Connections for reading.

@@ -21,7 +21,7 @@ use super::schema::DatabasePath;
 use super::{SqliteOptions, Synchronous};
 use crate::change_log::AcquiredThread;
 
-/// Largest number of jobs in one transaction.
+/// Maximum number of jobs in one transaction.
 const MAX_BATCH: usize = 512;
 /// Number of heartbeats per lease timeout.
 const HEARTBEATS_PER_LEASE: u32 = 3;
@@ -83,7 +83,7 @@ impl<F: FnMut(&mut WriterContext) -> SqliteResult<T> + Send, T: Send> WriterJob 
 pub(super) struct WriterContext {
     pub(super) connection: Connection,
     holder: LeaseHolder,
-    /// Greatest fence issued by this process.
+    /// Highest fence issued by this process.
     fence: u64,
     /// Number of held threads.
     held: usize,
@@ -142,7 +142,10 @@ impl WriterHandle {
             .name("superstep-sqlite".to_owned())
             .spawn(move || writer.work(&inbox))
             .map_err(|error| {
-                Error::new(ErrorCode::StoreUnavailable, format!("failed to start the thread of the store: {error}"))
+                Error::new(
+                    ErrorCode::StoreUnavailable,
+                    format!("failed to start the background OS thread of the SQLite checkpointer: {error}"),
+                )
             })?;
         Ok(Self { database, monitor, jobs: Some(jobs), pending_releases, thread: Some(thread) })
     }
@@ -244,8 +247,8 @@ impl Drop for WriterHandle {
 }
 
 fn closed(name: &str) -> Error {
-    Error::new(ErrorCode::StoreUnavailable, format!("the store `{name}` is closed"))
-        .with_help("this commit may be lost; all earlier acknowledged commits are saved; open the store again")
+    Error::new(ErrorCode::StoreUnavailable, format!("the checkpointer for `{name}` is closed"))
+        .with_help("this write may be lost; all earlier acknowledged writes are saved; create a new checkpointer")
 }
 
 /// State and loop of the writer thread.

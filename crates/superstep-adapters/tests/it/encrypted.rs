@@ -173,7 +173,7 @@ async fn an_encrypted_run_ends_as_a_plain_one_and_nothing_of_it_is_readable() {
         assert_eq!(encrypted.state.log, ["S3CRET-outside", "S3CRET-sent"]);
         let (readable, hidden) = (everything(&plain, "t").await, everything(&below, "t").await);
         for secret in SECRETS {
-            assert!(readable.contains(secret), "{durability:?}: without sealing `{secret}` is there to be found");
+            assert!(readable.contains(secret), "{durability:?}: `{secret}` is not readable without encryption");
             assert!(!hidden.contains(secret), "{durability:?}: `{secret}` is readable");
         }
         assert!(!hidden.contains("S3CRET"));
@@ -221,7 +221,7 @@ async fn plaintext_rows_are_rejected_unless_allowed() {
     let done = case(strict.clone().allow_plaintext(true)).resume("t", "S3CRET-answer").await.unwrap();
     assert_eq!(done.state.log, ["S3CRET-outside", "S3CRET-sent"]);
     let after = everything(&below, "t").await;
-    assert!(!after.contains("S3CRET-answer") && !after.contains("S3CRET-outside"), "new values are encrypted");
+    assert!(!after.contains("S3CRET-answer") && !after.contains("S3CRET-outside"), "new values are not encrypted");
     assert_eq!(*case(strict.allow_plaintext(true)).threads().get_state("t").await.unwrap().state, *done.state);
 }
 
@@ -244,13 +244,16 @@ async fn keys_can_change_and_a_wrong_one_is_named() {
     let error = case(other.clone()).threads().get_state("t").await.unwrap_err();
     let id = newest(&below).await.checkpoint.id.to_string();
     assert_eq!((error.code(), error.location().thread.clone()), (ErrorCode::CheckpointCorrupt, Some("t".into())));
-    for part in ["thread `t`", &id, "field `patient`", "encrypted with key `"] {
+    for part in ["thread `t`", &id, "field `patient`", "encrypted with key id `"] {
         assert!(error.message().contains(part), "{error}");
     }
     let done = case(other.clone().with_decryption_key(key(1))).resume("t", "S3CRET-answer").await.unwrap();
     assert_eq!(done.state.log, ["S3CRET-outside", "S3CRET-sent"]);
     let error = case(EncryptedCheckpointer::new(below.clone(), key(1))).threads().get_state("t").await.unwrap_err();
-    assert!(error.message().contains("encrypted with key `"), "the newest rows have the new key: {error}");
+    assert!(
+        error.message().contains("encrypted with key id `"),
+        "the newest rows are not encrypted with the new key: {error}"
+    );
     let debug_text = format!("{:?}", key(2));
     assert!(
         debug_text.starts_with("EncryptionKey(id ") && !debug_text.contains("2, 2") && !debug_text.contains("0202"),
@@ -331,7 +334,7 @@ async fn values_changed_in_the_wrapped_store_are_rejected() {
             let query = HistoryQuery::default();
             errors.extend(encrypted.history(&"t".into(), namespace, &query).await.err());
         }
-        assert!(!errors.is_empty(), "{slot}: the change was not seen");
+        assert!(!errors.is_empty(), "{slot}: the change was not detected");
         for error in errors {
             assert_eq!(error.code(), ErrorCode::CheckpointCorrupt, "{error}");
             assert!(error.message().starts_with("thread `t`, checkpoint "), "{error}");

@@ -73,7 +73,7 @@ fn until<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
     loop {
         match attempt() {
             Some(done) => return done,
-            None => assert!(started.elapsed() < Duration::from_secs(60), "it did not come"),
+            None => assert!(started.elapsed() < Duration::from_secs(60), "the condition was not met within a minute"),
         }
         std::thread::yield_now();
     }

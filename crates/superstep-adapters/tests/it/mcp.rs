@@ -136,5 +136,5 @@ impl ProgressListener for RecordedProgress {
 
 /// Waits for a future for at most half a minute.
 pub(crate) async fn soon<T>(future: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(30), future).await.expect("it comes")
+    tokio::time::timeout(Duration::from_secs(30), future).await.expect("no result within the timeout")
 }

@@ -203,7 +203,7 @@ async fn unreferenced_values_are_removed_in_two_rounds() {
     offloaded.delete_thread(&"gone".into()).await.unwrap();
     let first = offloaded.collect_garbage(hour).await.unwrap();
     assert!(first.marked > 0 && first.removed == 0 && first.referenced + first.marked == all, "{first:?}");
-    assert_eq!(offloaded.collect_garbage(hour).await.unwrap(), first, "it is not time yet");
+    assert_eq!(offloaded.collect_garbage(hour).await.unwrap(), first, "a value was removed before its grace period");
 
     // The same text again, while the value is marked for removal.
     study(offloaded.clone(), 0).invoke(Study::input().text(long("gone", 1))).thread("again").await.unwrap();

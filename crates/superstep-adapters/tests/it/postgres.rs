@@ -49,7 +49,7 @@ pub(crate) fn until<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
     loop {
         match attempt() {
             Some(done) => return done,
-            None => assert!(started.elapsed() < Duration::from_secs(30), "it did not come"),
+            None => assert!(started.elapsed() < Duration::from_secs(60), "the condition was not met within a minute"),
         }
     }
 }

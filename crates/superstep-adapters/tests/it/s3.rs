@@ -21,7 +21,7 @@ const ONLY_NEW: PutOptions = PutOptions { if_absent: true, ttl: None };
 /// Returns the Python with the server; one test at a time installs it.
 fn python() -> PathBuf {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-    install(target).expect("an S3 server from the Python packages")
+    install(target).expect("the Python packages of the S3 server are installed")
 }
 
 /// Locks the installation and the start of a server.

@@ -24,7 +24,7 @@ fn versions() -> Vec<(String, PathBuf)> {
     let folders = std::fs::read_dir(stores).unwrap().map(|entry| entry.unwrap());
     let mut all: Vec<_> = folders.map(|entry| (entry.file_name().into_string().unwrap(), entry.path())).collect();
     all.sort();
-    assert!(all.iter().any(|(name, _)| name == "v1"), "the first version is recorded: {all:?}");
+    assert!(all.iter().any(|(name, _)| name == "v1"), "the fixtures of `v1` are missing: {all:?}");
     all
 }
 
@@ -51,7 +51,7 @@ fn finished(outcome: &Outcome<Job>) -> &Job {
 async fn check_continues(store: &SharedCheckpointer) {
     let graph = workshop(store.clone());
     let answered = graph.resume("interrupted", true).await.unwrap();
-    assert_eq!(finished(&answered).log, ["cut for ask", "approved: true"], "what had finished did not run again");
+    assert_eq!(finished(&answered).log, ["cut for ask", "approved: true"], "a finished task ran again");
     assert_eq!((answered.state.cost, answered.state.approved), (3, Some(true)));
     let fitted = graph.resume("inside", false).await.unwrap();
     assert_eq!(finished(&fitted).log, ["measured", "fits: false"]);

@@ -20,7 +20,7 @@ impl AssistantArgs {
     /// Loads the settings and connects to the data sources of the file; `None` if no file is given.
     pub(crate) async fn load_settings(&self, is_offline: bool) -> Result<Option<AssistantSettings>, CliError> {
         let Some(file) = &self.file else { return Ok(None) };
-        let installation = ConfigFile::read(file, |name| std::env::var(name).ok())?;
+        let installation = ConfigFile::load(file, |name| std::env::var(name).ok())?;
         if let Some(key) = installation.network_keys().first().filter(|_| is_offline) {
             let file = file.display();
             let message = format!("`{key}` of `{file}` needs the network, which `--offline` forbids");
@@ -42,5 +42,5 @@ pub(crate) struct DemoAssistant {
     #[arg(long, default_value = "local")]
     pub(crate) model: String,
     #[command(flatten)]
-    pub(crate) own: AssistantArgs,
+    pub(crate) assistant: AssistantArgs,
 }

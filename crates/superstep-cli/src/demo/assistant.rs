@@ -19,11 +19,11 @@ const GRAPH: &str = "assistant";
 /// Runs the assistant on one question.
 pub(crate) async fn assistant(args: &DemoAssistant, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
     log::init(global, false);
-    let mut setup = CliConfig::load(global)?;
-    setup.configure_assistant(&args.own, GRAPH).await?;
-    let graph = graphs::find(&setup, GRAPH)?;
+    let mut config = CliConfig::load(global)?;
+    config.configure_assistant(&args.assistant, GRAPH).await?;
+    let graph = graphs::find(&config, GRAPH)?;
     let diagram = graph.diagram();
-    let runs = RunService::open([graph], setup.open_stores(out).await?)?;
+    let runs = RunService::open([graph], config.open_storage(out).await?)?;
     let thread = new_thread(&runs, GRAPH).await?;
     // A fixed message id, so that an input repeated after a crash does not duplicate the message.
     let input = json!({
@@ -33,6 +33,6 @@ pub(crate) async fn assistant(args: &DemoAssistant, global: &GlobalArgs, out: &O
     let request = RunRequest::new(GRAPH, thread, RunInput::Input(input))
         .context(options.to_json())
         .title_from_text(&args.question);
-    let done = run_interactive(&runs, request, &mut RunView::new(None, &diagram, *out), out).await?;
-    finish(done, out)
+    let summary = run_interactive(&runs, request, &mut RunView::new(None, &diagram, *out), out).await?;
+    finish(summary, out)
 }

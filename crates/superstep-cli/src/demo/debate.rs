@@ -31,30 +31,30 @@ use crate::text::{columns, format_duration, padded, truncate, width, wrap};
 const GRAPH: &str = "debate";
 
 /// Agent that opens a round.
-const OPENS: &str = "optimist";
+const OPENING_AGENT: &str = "optimist";
 
 /// Agents that write messages.
-const AGENTS: [&str; 3] = [OPENS, "skeptic", "moderator"];
+const AGENTS: [&str; 3] = [OPENING_AGENT, "skeptic", "moderator"];
 
 /// Width of the column with agent names.
-const NAMES: usize = 11;
+const NAME_COLUMN_WIDTH: usize = 11;
 
 /// Runs a debate.
 pub(crate) async fn debate(args: &DemoDebate, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
     log::init(global, false);
-    let setup = CliConfig::load(global)?;
+    let config = CliConfig::load(global)?;
     // Reports all input errors before anything is created.
     let input = DebateState::initial_state_json(&args.topic, args.rounds, Some(now()?))?;
-    let (model, label) = resolve_model(&setup, &args.model)?;
-    let graph = graphs::find(&setup, GRAPH)?;
-    let runs = RunService::open([graph], setup.open_stores(out).await?)?;
+    let (model, label) = resolve_model(&config, &args.model)?;
+    let graph = graphs::find(&config, GRAPH)?;
+    let runs = RunService::open([graph], config.open_storage(out).await?)?;
     let thread = new_thread(&runs, GRAPH).await?;
     let heading = format!("{} · {label} · thread {thread}", styled(TextStyle::Strong, GRAPH));
     let options = options(args, model, out).to_json();
     let request = RunRequest::new(GRAPH, thread, RunInput::Input(input)).context(options).title(args.topic.trim());
     let mut view = DebateRunView::new(heading, args.rounds, *out);
-    let done = run_interactive(&runs, request, &mut view, out).await?;
-    finish(done, out)
+    let summary = run_interactive(&runs, request, &mut view, out).await?;
+    finish(summary, out)
 }
 
 fn now() -> Result<Time, CliError> {
@@ -70,19 +70,19 @@ fn options(args: &DemoDebate, model: String, out: &Output) -> DebateOptions {
         model: Some(model),
         seed: args.seed.unwrap_or_else(|| Timestamp::now().as_microsecond().unsigned_abs()),
         max_rounds: args.rounds,
-        simulate_typing: out.supports_live_output(),
+        has_typing_delay: out.supports_live_output(),
     }
 }
 
-fn finish(done: RunSummary, out: &Output) -> Result<u8, CliError> {
+fn finish(summary: RunSummary, out: &Output) -> Result<u8, CliError> {
     match out.format {
         OutputFormat::Text => {
-            if done.status == RunStatus::Succeeded {
+            if summary.status == RunStatus::Succeeded {
                 out.print_result("");
             }
-            print_summary(done, out)
+            print_summary(summary, out)
         }
-        _ => print_output(done, None, out),
+        _ => print_output(summary, None, out),
     }
 }
 
@@ -95,31 +95,31 @@ fn approval(mode: ApprovalModeArg) -> superstep_debate::ApprovalMode {
 }
 
 /// Resolves a model name to the name in the application and a label for users.
-fn resolve_model(setup: &CliConfig, name: &str) -> Result<(String, String), CliError> {
+fn resolve_model(config: &CliConfig, name: &str) -> Result<(String, String), CliError> {
     match name {
         "local" | "rules" | "local/rules" => {
             return Ok(("local/rules".to_owned(), "rule-based voices, no language model".to_owned()));
         }
-        "weights" | LOCAL_WEIGHTS_PROVIDER if !setup.settings.models.contains_key(name) => {
-            let model = default_weights(setup).unwrap_or_else(|| Err(no_weights(LOCAL_WEIGHTS_PROVIDER)))?;
+        "weights" | LOCAL_WEIGHTS_PROVIDER if !config.settings.models.contains_key(name) => {
+            let model = default_weights(config).unwrap_or_else(|| Err(no_weights(LOCAL_WEIGHTS_PROVIDER)))?;
             return Ok((LOCAL_WEIGHTS_PROVIDER.to_owned(), model_label(name, &model.info())));
         }
         _ => {}
     }
-    if !setup.settings.models.contains_key(name)
+    if !config.settings.models.contains_key(name)
         && let Some((service, model)) = name.split_once('/')
     {
-        reject_offline(setup, name, true)?;
+        reject_offline(config, name, true)?;
         return Ok((name.to_owned(), format!("{model}, a language model of {service}")));
     }
-    let Some(set) = setup.settings.models.get(name) else {
+    let Some(set) = config.settings.models.get(name) else {
         let names: Vec<&str> =
-            ["rules", "weights"].into_iter().chain(setup.settings.models.keys().map(String::as_str)).collect();
+            ["rules", "weights"].into_iter().chain(config.settings.models.keys().map(String::as_str)).collect();
         return Err(CliError::new(ErrorCode::ConfigInvalid, format!("unknown model `{name}`"))
             .help(did_you_mean_or_list(name, &names)));
     };
-    reject_offline(setup, name, is_remote(set))?;
-    Ok((name.to_owned(), model_label(name, &build_model(setup, name, set)?.info())))
+    reject_offline(config, name, is_remote(set))?;
+    Ok((name.to_owned(), model_label(name, &build_model(config, name, set)?.info())))
 }
 
 /// Returns the label of a model; local weights by the name in their file.
@@ -131,8 +131,8 @@ fn model_label(name: &str, info: &ModelInfo) -> String {
     }
 }
 
-fn reject_offline(setup: &CliConfig, name: &str, is_remote: bool) -> Result<(), CliError> {
-    if !setup.is_offline || !is_remote {
+fn reject_offline(config: &CliConfig, name: &str, is_remote: bool) -> Result<(), CliError> {
+    if !config.is_offline || !is_remote {
         return Ok(());
     }
     let message = format!("model `{name}` needs the network, which `--offline` forbids");
@@ -149,14 +149,14 @@ struct DebateRunView {
     round: u32,
     turn: u32,
     /// Current agent, and its text so far.
-    speaks: Option<(String, String)>,
+    current_message: Option<(String, String)>,
     started: Instant,
 }
 
 impl DebateRunView {
     fn new(heading: String, rounds: u32, out: Output) -> Self {
         let (screen, heading, started) = (LiveRegion::new(out), Some(heading), Instant::now());
-        Self { screen, out, heading, rounds, round: 0, turn: 0, speaks: None, started }
+        Self { screen, out, heading, rounds, round: 0, turn: 0, current_message: None, started }
     }
 
     fn line(&mut self, text: &str) {
@@ -168,42 +168,47 @@ impl DebateRunView {
 
     fn start(&mut self, agent: &str) {
         self.turn += 1;
-        if agent == OPENS {
+        if agent == OPENING_AGENT {
             self.round += 1;
             let title = format!("\nround {} of {}", self.round, self.rounds);
             self.line(&title);
         } else if agent == "moderator" {
             self.line("\nsummary");
         }
-        self.speaks = Some((agent.to_owned(), String::new()));
+        self.current_message = Some((agent.to_owned(), String::new()));
     }
 
     /// Prints the complete message of an agent.
-    fn settle(&mut self, output: &Value) {
-        let Some((agent, partial)) = self.speaks.take() else { return };
+    fn finish_message(&mut self, output: &Value) {
+        let Some((agent, partial)) = self.current_message.take() else { return };
         let message = last_message_text(output).unwrap_or(partial);
         for line in message_lines(&agent, &message) {
             self.line(&line);
         }
     }
 
-    fn facts(&mut self, output: &Value) {
+    fn print_fact_checks(&mut self, output: &Value) {
         for result in output["factCheckResults"].as_array().into_iter().flatten() {
             let text = |key: &str| result[key].as_str().unwrap_or_default().to_owned();
-            let fact = truncate(&format!("{}: {}", text("verdict"), text("claim")), width().saturating_sub(NAMES + 3));
-            self.line(&format!("  {}{fact}", padded("checked", NAMES)));
+            let line_text = truncate(
+                &format!("{}: {}", text("verdict"), text("claim")),
+                width().saturating_sub(NAME_COLUMN_WIDTH + 3),
+            );
+            self.line(&format!("  {}{line_text}", padded("checked", NAME_COLUMN_WIDTH)));
         }
     }
 
     fn draw(&mut self) {
-        let Some((agent, partial)) = self.speaks.as_ref().filter(|_| self.screen.is_due() && self.out.is_text()) else {
+        let Some((agent, partial)) =
+            self.current_message.as_ref().filter(|_| self.screen.is_due() && self.out.is_text())
+        else {
             return;
         };
         let mut lines = message_lines(agent, partial);
-        let facts =
+        let details =
             format!("{}/{} · {} · ^C stop", self.turn, self.rounds * 2 + 1, format_duration(self.started.elapsed()));
-        let padding = width().saturating_sub(columns(&facts) + 4);
-        lines.push(format!("{} {}{}", self.screen.spinner(), " ".repeat(padding), styled(TextStyle::Faint, &facts)));
+        let padding = width().saturating_sub(columns(&details) + 4);
+        lines.push(format!("{} {}{}", self.screen.spinner(), " ".repeat(padding), styled(TextStyle::Faint, &details)));
         // Only the last lines fit; the message is printed in full when it is complete.
         self.screen.redraw(&lines[lines.len().saturating_sub(10)..]);
     }
@@ -221,14 +226,14 @@ impl RunDisplay for DebateRunView {
             "on_chain_start" if is_node && AGENTS.contains(&node) => self.start(node),
             "on_chat_model_stream" => {
                 let chunk = event["data"]["chunk"].as_str().unwrap_or_default();
-                if let Some((_, partial)) = self.speaks.as_mut().filter(|(agent, _)| agent == node) {
+                if let Some((_, partial)) = self.current_message.as_mut().filter(|(agent, _)| agent == node) {
                     partial.push_str(chunk);
                 }
             }
             // The node starts again: the text of the failed attempt is discarded.
-            "on_retry" => self.speaks.iter_mut().for_each(|(_, partial)| partial.clear()),
-            "on_chain_end" if is_node && AGENTS.contains(&node) => self.settle(&event["data"]["output"]),
-            "on_chain_end" if is_node && node == "fact_check" => self.facts(&event["data"]["output"]),
+            "on_retry" => self.current_message.iter_mut().for_each(|(_, partial)| partial.clear()),
+            "on_chain_end" if is_node && AGENTS.contains(&node) => self.finish_message(&event["data"]["output"]),
+            "on_chain_end" if is_node && node == "fact_check" => self.print_fact_checks(&event["data"]["output"]),
             _ => {}
         }
         if self.out.format == OutputFormat::JsonLines {
@@ -263,7 +268,11 @@ fn last_message_text(output: &Value) -> Option<String> {
 
 /// Wraps a message into lines behind the agent name.
 fn message_lines(agent: &str, text: &str) -> Vec<String> {
-    let lines = wrap(text, width().saturating_sub(NAMES + 3).clamp(20, 96));
-    let name = |at: usize| if at == 0 { agent } else { "" };
-    lines.iter().enumerate().map(|(at, line)| format!("  {}{line}", padded(name(at), NAMES))).collect()
+    let lines = wrap(text, width().saturating_sub(NAME_COLUMN_WIDTH + 3).clamp(20, 96));
+    let name = |index: usize| if index == 0 { agent } else { "" };
+    lines
+        .iter()
+        .enumerate()
+        .map(|(index, line)| format!("  {}{line}", padded(name(index), NAME_COLUMN_WIDTH)))
+        .collect()
 }

@@ -20,11 +20,11 @@ const GRAPH: &str = "scheduler";
 /// Sends one request to the family calendar.
 pub(crate) async fn scheduler(args: &DemoScheduler, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
     log::init(global, false);
-    let mut setup = CliConfig::load(global)?;
-    setup.configure_family(&args.family, GRAPH);
-    let graph = graphs::find(&setup, GRAPH)?;
+    let mut config = CliConfig::load(global)?;
+    config.configure_family(&args.family, GRAPH);
+    let graph = graphs::find(&config, GRAPH)?;
     let diagram = graph.diagram();
-    let runs = RunService::open([graph], setup.open_stores(out).await?)?;
+    let runs = RunService::open([graph], config.open_storage(out).await?)?;
     let options = ConversationOptions {
         user_id: args.user.clone(),
         model: Some(args.model.clone()),
@@ -33,9 +33,9 @@ pub(crate) async fn scheduler(args: &DemoScheduler, global: &GlobalArgs, out: &O
     let thread = new_thread(&runs, GRAPH).await?;
     let request = superstep_scheduler::run_request(&args.message, &args.user, thread.as_str());
     let request = request.context(options.to_json());
-    let done = run_interactive(&runs, request, &mut RunView::new(None, &diagram, *out), out).await?;
-    let failure_code = failure_exit_code(&done.output);
-    let code = finish(done, out)?;
+    let summary = run_interactive(&runs, request, &mut RunView::new(None, &diagram, *out), out).await?;
+    let failure_code = failure_exit_code(&summary.output);
+    let code = finish(summary, out)?;
     Ok(if code == 0 { failure_code } else { code })
 }
 

@@ -19,21 +19,21 @@ use crate::output::{Output, OutputFormat, TextStyle, styled};
 use crate::text::{padded, strip_control_characters, truncate, width, wrap};
 
 /// Width of the column with search names.
-const NAMES: usize = 8;
+const NAME_COLUMN_WIDTH: usize = 8;
 /// Maximum number of results printed per source.
 const MAX_RESULTS: usize = 3;
 
 /// Runs the suggestions agent for a post.
 pub(crate) async fn suggestions(args: &DemoSuggestions, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
     log::init(global, false);
-    let setup = CliConfig::load(global)?;
+    let config = CliConfig::load(global)?;
     let mut settings = args.sources.settings(global.offline)?;
     // The demo stores no posts, so the sample is the same every time.
     settings.posts = None;
     let sources = settings.open().await?;
     print_skipped_files(&sources, out);
     let post = post(args, &sources).await?;
-    let (model, label) = resolve_planner(&setup, &sources, &args.model)?;
+    let (model, label) = resolve_planner(&config, &sources, &args.model)?;
     if out.is_text() {
         out.print_result(format!("{} · {label}", styled(TextStyle::Strong, "suggestions")));
         wrap(&post.text, text_width()).iter().for_each(|line| out.print_result(format!("  {line}")));
@@ -43,9 +43,9 @@ pub(crate) async fn suggestions(args: &DemoSuggestions, global: &GlobalArgs, out
     let context = model.into_iter().fold(SuggestionsContext::new(&post.id), SuggestionsContext::model);
     let context = settings.token.clone().into_iter().fold(context, SuggestionsContext::access_token);
     let context = context.connect_mcp(sources, hints).await?;
-    let suggested =
+    let result =
         run_search(&SuggestionRun::new(&context, &post.text, &post.tags)?, settings.max_tool_rounds, out).await?;
-    print_result(&suggested, out);
+    print_result(&result, out);
     Ok(0)
 }
 
@@ -75,7 +75,7 @@ async fn post(args: &DemoSuggestions, sources: &Sources) -> Result<PostSummary, 
 
 /// Resolves a model name to the planning model and a label for users.
 fn resolve_planner(
-    setup: &CliConfig,
+    config: &CliConfig,
     sources: &Sources,
     name: &str,
 ) -> Result<(Option<SharedModel>, String), CliError> {
@@ -86,11 +86,11 @@ fn resolve_planner(
         "direct" | "local/direct" => return Ok((None, direct_search::LABEL.to_owned())),
         _ => {}
     }
-    if setup.is_offline && !setup.settings.models.contains_key(name) && name.contains('/') {
+    if config.is_offline && !config.settings.models.contains_key(name) && name.contains('/') {
         let message = format!("model `{name}` needs the network, which `--offline` forbids");
         return Err(CliError::new(ErrorCode::PolicyRefused, message).help("superstep demo suggestions --model local"));
     }
-    Ok((Some(models(setup).get(name, &["local", "direct"])?), format!("{name}, a language model")))
+    Ok((Some(models(config).get(name, &["local", "direct"])?), format!("{name}, a language model")))
 }
 
 /// Runs the search, and prints the queries.
@@ -114,24 +114,24 @@ fn print_query(event: &Value, out: &Output) {
     let name = event["name"].as_str().unwrap_or_default();
     if let (Some("on_tool_start"), Some(source)) = (event["event"].as_str(), name.strip_prefix("search_")) {
         let query = event["data"]["input"]["query"].as_str().unwrap_or_default();
-        out.print_result(format!("  search {}{}", padded(source, NAMES), truncate(query, text_width())));
+        out.print_result(format!("  search {}{}", padded(source, NAME_COLUMN_WIDTH), truncate(query, text_width())));
     }
 }
 
-fn print_result(suggested: &SuggestionResult, out: &Output) {
+fn print_result(result: &SuggestionResult, out: &Output) {
     match out.format {
-        OutputFormat::Text => print_suggestions(suggested, out),
-        OutputFormat::Json => out.json(&suggestions_json(suggested)),
-        OutputFormat::JsonLines => out.json(&json!({ "event": "suggestions", "data": suggestions_json(suggested) })),
+        OutputFormat::Text => print_suggestions(result, out),
+        OutputFormat::Json => out.json(&suggestions_json(result)),
+        OutputFormat::JsonLines => out.json(&json!({ "event": "suggestions", "data": suggestions_json(result) })),
     }
 }
 
-fn print_suggestions(suggested: &SuggestionResult, out: &Output) {
-    let response = &suggested.response;
+fn print_suggestions(result: &SuggestionResult, out: &Output) {
+    let response = &result.response;
     let hint = response.action_hint.as_deref().unwrap_or("no helpful results found");
-    wrap(hint, text_width()).iter().enumerate().for_each(|(at, line)| {
-        let name = if at == 0 { "next" } else { "" };
-        out.print_result(format!("{}{}{line}", if at == 0 { "\n" } else { "" }, padded(name, NAMES)));
+    wrap(hint, text_width()).iter().enumerate().for_each(|(index, line)| {
+        let name = if index == 0 { "next" } else { "" };
+        out.print_result(format!("{}{}{line}", if index == 0 { "\n" } else { "" }, padded(name, NAME_COLUMN_WIDTH)));
     });
     section("Microsoft 365", &response.m365, out);
     section("documents", &response.docs, out);
@@ -151,10 +151,10 @@ fn print_suggestions(suggested: &SuggestionResult, out: &Output) {
         }
     }
     for source in &response.unavailable_sources {
-        let reason = suggested.unavailable_reasons.get(source).map_or("no reason given", String::as_str);
+        let reason = result.unavailable_reasons.get(source).map_or("no reason given", String::as_str);
         out.print_note(format_args!("{source} was not searched: {}", strip_control_characters(reason)));
     }
-    suggested
+    result
         .warnings
         .iter()
         .for_each(|warning| out.print_note(format_args!("warning: {}", strip_control_characters(warning))));

@@ -5,44 +5,44 @@ use std::path::Path;
 use superstep_assistant::eval::{AnswerEvalRow, AnswerEvalScore, Grade, eval, questions};
 use superstep_assistant::sample::unpack;
 
-use super::BELOW;
+use super::EXIT_BELOW_THRESHOLD;
 use crate::cli_config::ASSISTANT;
 use crate::error::CliError;
 use crate::output::{Output, TextStyle, styled};
 use crate::text::{columns, padded, truncate, width};
 
 /// Minimum number of correct answers; wrong answers are not permitted at all.
-const BAR: usize = 45;
+const MIN_CORRECT: usize = 45;
 
 pub(super) async fn assistant(out: &Output) -> Result<u8, CliError> {
     let folder = Path::new(ASSISTANT);
     unpack(folder)?;
     let score = eval(folder, &questions()?).await?;
-    let is_enough = score.right >= BAR && score.incorrect == 0;
+    let is_enough = score.right >= MIN_CORRECT && score.incorrect == 0;
     match out.is_text() {
         true => print_score(&score, is_enough, out),
         false => out.json(&score),
     }
-    Ok(if is_enough { 0 } else { BELOW })
+    Ok(if is_enough { 0 } else { EXIT_BELOW_THRESHOLD })
 }
 
 fn print_score(score: &AnswerEvalScore, is_enough: bool, out: &Output) {
-    let AnswerEvalScore { right, incorrect, unknown, of, rows } = score;
+    let AnswerEvalScore { right, incorrect, unknown, total, rows } = score;
     let widest = rows.iter().map(|row| columns(&row.id)).max().unwrap_or(0);
     rows.iter().for_each(|row| out.print_result(line(row, widest)));
     out.print_result(format!(
-        "\n{right} of {of} correct, {incorrect} wrong with high confidence, {unknown} not answered"
+        "\n{right} of {total} correct, {incorrect} wrong with high confidence, {unknown} not answered"
     ));
     let (tone, word) = if is_enough { (TextStyle::Good, "passed") } else { (TextStyle::Bad, "failed") };
-    out.print_note(format_args!("{}: the minimum is {BAR} correct and none wrong", styled(tone, word)));
+    out.print_note(format_args!("{}: the minimum is {MIN_CORRECT} correct and none wrong", styled(tone, word)));
 }
 
 fn line(row: &AnswerEvalRow, widest: usize) -> String {
-    let verdict = match row.verdict {
+    let grade_name = match row.grade {
         Grade::Right => "correct",
         Grade::Incorrect => "WRONG",
         Grade::Unknown => "unknown",
     };
     let text_width = width().saturating_sub(widest + 11);
-    format!("{}  {verdict:<7}  {}", padded(&row.id, widest), truncate(&row.question, text_width))
+    format!("{}  {grade_name:<7}  {}", padded(&row.id, widest), truncate(&row.question, text_width))
 }

@@ -1,34 +1,34 @@
 //! Evaluation of the scheduler: sentences with known meaning, parsed by rules.
 
-use superstep_scheduler::eval::{EvalAspect, ParseEvalRow, ParseEvalScore, SURE, eval, sentences};
+use superstep_scheduler::eval::{CONFIDENCE_THRESHOLD, EvalAspect, ParseEvalRow, ParseEvalScore, eval, sentences};
 
-use super::BELOW;
+use super::EXIT_BELOW_THRESHOLD;
 use crate::error::CliError;
 use crate::output::{Output, TextStyle, styled};
 use crate::text::{columns, padded, truncate, width};
 
 pub(super) fn scheduler(out: &Output) -> Result<u8, CliError> {
     let score = eval(&sentences()?)?;
-    let is_enough = score.is_enough();
+    let is_enough = score.passes();
     match out.is_text() {
         true => print_score(&score, is_enough, out),
         false => out.json(&score),
     }
-    Ok(if is_enough { 0 } else { BELOW })
+    Ok(if is_enough { 0 } else { EXIT_BELOW_THRESHOLD })
 }
 
 fn print_score(score: &ParseEvalScore, is_enough: bool, out: &Output) {
-    let ParseEvalScore { of, right, intent, time, names, event, title, wrong_and_sure, rows } = score;
+    let ParseEvalScore { total, right, intent, time, names, event, title, confident_errors, rows } = score;
     let widest = rows.iter().map(|row| columns(&row.id)).max().unwrap_or(0);
     rows.iter().for_each(|row| out.print_result(line(row, widest)));
-    out.print_result(format!("\n{right} of {of} understood, {wrong_and_sure} wrong with high confidence"));
+    out.print_result(format!("\n{right} of {total} understood, {confident_errors} wrong with high confidence"));
     out.print_result(format!(
         "intent {intent}, date and time {time}, people and resources {names}, event {event}, title {title}"
     ));
     let (tone, word) = if is_enough { (TextStyle::Good, "passed") } else { (TextStyle::Bad, "failed") };
-    let bar =
+    let minimum =
         "the minimum is intent 97 %, date and time 95 %, people and resources 95 %, none wrong with high confidence";
-    out.print_note(format_args!("{}: {bar}", styled(tone, word)));
+    out.print_note(format_args!("{}: {minimum}", styled(tone, word)));
 }
 
 fn line(row: &ParseEvalRow, widest: usize) -> String {
@@ -36,16 +36,16 @@ fn line(row: &ParseEvalRow, widest: usize) -> String {
     format!(
         "{}  {:<5}  {:.2}  {}",
         padded(&row.id, widest),
-        verdict(row),
+        result_name(row),
         row.confidence,
         truncate(&row.text, text_width)
     )
 }
 
 /// Returns the verdict on a sentence as the score counts it: a different title alone is not an error.
-fn verdict(row: &ParseEvalRow) -> &'static str {
+fn result_name(row: &ParseEvalRow) -> &'static str {
     let is_right = row.mismatches.keys().all(|aspect| *aspect == EvalAspect::Title);
-    match (is_right, row.known_gap.is_some(), row.confidence >= SURE) {
+    match (is_right, row.known_gap.is_some(), row.confidence >= CONFIDENCE_THRESHOLD) {
         (true, _, _) => "right",
         (false, true, _) => "gap",
         // An uncertain parse leads to a question, not to a wrong event.
@@ -76,7 +76,7 @@ mod tests {
                 mismatches,
                 known_gap: None,
             };
-            assert_eq!(verdict(&row), expected, "{row:?}");
+            assert_eq!(result_name(&row), expected, "{row:?}");
         }
     }
 }

@@ -19,8 +19,8 @@ const MAX_ROWS: usize = 12;
 /// Maximum number of columns of a name.
 const MAX_NAME_COLUMNS: usize = 28;
 
-/// Maximum number of columns of a note in permanent output.
-const PLAIN: usize = 100;
+/// Maximum number of columns of that text in permanent output.
+const MAX_PREVIEW_COLUMNS: usize = 100;
 
 /// Node tree of a run.
 pub(crate) struct NodeTree {
@@ -35,11 +35,11 @@ struct NodeRow {
     name: String,
     depth: usize,
     state: NodeStatus,
-    /// Note printed behind the name.
-    note: String,
+    /// Text printed behind the name.
+    preview: String,
     tokens: u64,
     started: Instant,
-    took: Option<Duration>,
+    duration: Option<Duration>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,60 +63,69 @@ impl NodeTree {
         let event = published.event();
         let is_node = event["metadata"]["node"].is_string() && event["metadata"]["model"].is_null();
         match published.event_type() {
-            "on_chain_start" if is_node => self.begin(event),
+            "on_chain_start" if is_node => self.start(event),
             "on_chain_end" if is_node => {
                 let output = &event["data"]["output"];
                 let state = if output["__interrupt__"].is_null() { NodeStatus::Done } else { NodeStatus::Interrupted };
-                let note = match state {
+                let preview = match state {
                     NodeStatus::Interrupted => "interrupted, waiting for input".to_owned(),
                     _ => summary(output),
                 };
-                self.finish(event, state, note);
+                self.finish(event, state, preview);
             }
             "on_chain_error" if is_node => {
-                let note = event["data"]["error"]["message"].as_str().unwrap_or("failed").to_owned();
-                self.finish(event, NodeStatus::Failed, note);
+                let preview = event["data"]["error"]["message"].as_str().unwrap_or("failed").to_owned();
+                self.finish(event, NodeStatus::Failed, preview);
             }
             "on_retry" => {
                 let wait = Duration::from_millis(event["data"]["wait_ms"].as_u64().unwrap_or(0));
-                let note =
+                let preview =
                     format!("attempt {} failed, retrying in {}", event["data"]["attempt"], format_duration(wait));
-                self.note(&event["run_id"], |row| row.note = note);
+                self.update_row(&event["run_id"], |row| row.preview = preview);
             }
             "on_chat_model_stream" => {
                 let chunk = event["data"]["chunk"].as_str().unwrap_or_default().to_owned();
-                self.note(parent(event), |row| row.note.push_str(&chunk));
+                self.update_row(parent(event), |row| row.preview.push_str(&chunk));
             }
             "on_chat_model_end" => {
                 let tokens = event["data"]["usage"]["total_tokens"].as_u64().unwrap_or(0);
-                self.note(parent(event), |row| row.tokens += tokens);
+                self.update_row(parent(event), |row| row.tokens += tokens);
             }
             "on_tool_start" => {
                 let tool = event["name"].as_str().unwrap_or_default().to_owned();
-                self.note(parent(event), |row| row.note = format!("running {tool}"));
+                self.update_row(parent(event), |row| row.preview = format!("running {tool}"));
             }
             _ => {}
         }
     }
 
-    fn begin(&mut self, event: &Value) {
+    fn start(&mut self, event: &Value) {
         let name = event["name"].as_str().unwrap_or_default().to_owned();
         let path = event["metadata"]["path"].as_str().unwrap_or_default();
         let depth = if path.is_empty() { 0 } else { path.split('|').count() };
         self.widest = self.widest.max(columns(&name) + 2 * depth).min(MAX_NAME_COLUMNS);
         let id = event["run_id"].as_str().unwrap_or_default().to_owned();
-        let (note, started) = (String::new(), Instant::now());
-        self.rows.push(NodeRow { id, name, depth, state: NodeStatus::Runs, note, tokens: 0, started, took: None });
+        let (preview, started) = (String::new(), Instant::now());
+        self.rows.push(NodeRow {
+            id,
+            name,
+            depth,
+            state: NodeStatus::Runs,
+            preview,
+            tokens: 0,
+            started,
+            duration: None,
+        });
     }
 
-    fn finish(&mut self, event: &Value, state: NodeStatus, note: String) {
-        self.note(&event["run_id"], |row| {
-            (row.state, row.note, row.took) = (state, note, Some(row.started.elapsed()));
+    fn finish(&mut self, event: &Value, state: NodeStatus, preview: String) {
+        self.update_row(&event["run_id"], |row| {
+            (row.state, row.preview, row.duration) = (state, preview, Some(row.started.elapsed()));
         });
         self.flush_finished(false);
     }
 
-    fn note(&mut self, id: &Value, change: impl FnOnce(&mut NodeRow)) {
+    fn update_row(&mut self, id: &Value, change: impl FnOnce(&mut NodeRow)) {
         let id = id.as_str().unwrap_or_default();
         if let Some(row) = self.rows.iter_mut().rev().find(|row| row.id == id) {
             change(row);
@@ -126,12 +135,12 @@ impl NodeTree {
     /// Prints finished top-level nodes with their subgraphs permanently; all nodes if `all` is set.
     fn flush_finished(&mut self, all: bool) {
         loop {
-            let tops: Vec<usize> = (0..self.rows.len()).filter(|at| self.rows[*at].depth == 0).collect();
-            let is_settled = |at: &usize| all || self.rows[*at].state != NodeStatus::Runs;
-            let Some(top) = tops.iter().copied().find(is_settled) else { return };
-            let next = tops.iter().copied().find(|at| *at > top).unwrap_or(self.rows.len());
-            let settled: Vec<NodeRow> = self.rows.drain(top..next).collect();
-            for row in settled {
+            let tops: Vec<usize> = (0..self.rows.len()).filter(|index| self.rows[*index].depth == 0).collect();
+            let is_finished = |index: &usize| all || self.rows[*index].state != NodeStatus::Runs;
+            let Some(top) = tops.iter().copied().find(is_finished) else { return };
+            let next = tops.iter().copied().find(|index| *index > top).unwrap_or(self.rows.len());
+            let finished: Vec<NodeRow> = self.rows.drain(top..next).collect();
+            for row in finished {
                 let line = self.line(&row);
                 self.screen.print_permanent(&line);
             }
@@ -159,28 +168,28 @@ impl NodeTree {
 
     fn line(&self, row: &NodeRow) -> String {
         let mark = match row.state {
-            NodeStatus::Runs if self.screen.is_live() && row.took.is_none() => self.screen.spinner().to_owned(),
+            NodeStatus::Runs if self.screen.is_live() && row.duration.is_none() => self.screen.spinner().to_owned(),
             NodeStatus::Runs => styled(TextStyle::Prompt, "-"),
             NodeStatus::Done => styled(TextStyle::Good, "✓"),
             NodeStatus::Failed => styled(TextStyle::Bad, "✗"),
             NodeStatus::Interrupted => styled(TextStyle::Prompt, "?"),
         };
-        let mut facts = vec![format_duration(row.took.unwrap_or_else(|| row.started.elapsed()))];
+        let mut details = vec![format_duration(row.duration.unwrap_or_else(|| row.started.elapsed()))];
         if row.tokens > 0 {
-            facts.push(pluralize(row.tokens, "token"));
+            details.push(pluralize(row.tokens, "token"));
         }
-        let facts = facts.join(" · ");
+        let details = details.join(" · ");
         let name = padded(&format!("{}{}", "  ".repeat(row.depth), truncate(&row.name, MAX_NAME_COLUMNS)), self.widest);
         // Status mark, gaps, and a free column so that no terminal wraps the line.
-        let free = width().saturating_sub(columns(&name) + columns(&facts) + 8).max(8);
-        let note_width = if self.screen.is_live() { free } else { PLAIN };
-        let note = match row.state {
-            NodeStatus::Runs => tail(&row.note, note_width),
-            _ => truncate(&row.note, note_width),
+        let free = width().saturating_sub(columns(&name) + columns(&details) + 8).max(8);
+        let preview_width = if self.screen.is_live() { free } else { MAX_PREVIEW_COLUMNS };
+        let preview = match row.state {
+            NodeStatus::Runs => tail(&row.preview, preview_width),
+            _ => truncate(&row.preview, preview_width),
         };
-        let note = if self.screen.is_live() { padded(&note, note_width) } else { note };
-        let gap = if note.is_empty() { "" } else { "  " };
-        format!(" {mark} {name}{gap}{note}  {}", styled(TextStyle::Faint, &facts))
+        let preview = if self.screen.is_live() { padded(&preview, preview_width) } else { preview };
+        let gap = if preview.is_empty() { "" } else { "  " };
+        format!(" {mark} {name}{gap}{preview}  {}", styled(TextStyle::Faint, &details))
     }
 }
 

@@ -9,8 +9,8 @@ use crate::support::Folder;
 
 const POLICY: &str = "[roles.clerk]\ntools = ['bq_query', 'list_tables', 'search_docs', 'fetch_url', 'library_*']\n";
 
-/// Creates a folder with an installation in `own`; `more` is appended to its configuration file.
-fn installed(name: &str, more: &str) -> Folder {
+/// Creates a folder with an installation in `own`; `extra_config` is appended to its configuration file.
+fn folder_with_assistant(name: &str, extra_config: &str) -> Folder {
     let folder = Folder::new(name);
     for part in ["own/tables", "own/handbook"] {
         std::fs::create_dir_all(folder.path().join(part)).unwrap();
@@ -22,7 +22,7 @@ fn installed(name: &str, more: &str) -> Folder {
         ("own/who.json", r#"{ "ana": { "name": "Ana", "role": "clerk" } }"#),
     ];
     files.iter().for_each(|(file, text)| folder.write(file, text));
-    folder.write("own/assistant.toml", &format!("data = 'tables'\nprofiles = 'who.json'\n{more}"));
+    folder.write("own/assistant.toml", &format!("data = 'tables'\nprofiles = 'who.json'\n{extra_config}"));
     folder
 }
 
@@ -31,7 +31,7 @@ const FILE: [&str; 2] = ["--assistant", "own/assistant.toml"];
 /// R-CLI-3, R-PLN-53: the demo, a run and its resumption answer from own data, configured by flag and by variable.
 #[test]
 fn the_assistant_answers_from_own_data() {
-    let folder = installed("assistant-own", "");
+    let folder = folder_with_assistant("assistant-own", "");
     let args = ["demo", "assistant", "--offline", "--ask", "How many orders are there?"];
     let flag = folder.run(&[&args[..], &FILE].concat());
     assert_eq!(flag.code, 0, "{}", flag.stderr);
@@ -41,8 +41,8 @@ fn the_assistant_answers_from_own_data() {
     let sample = folder.run(&args);
     assert!(sample.stdout.contains("904"), "{}", sample.stdout);
     let input = json!({ "messages": [{ "role": "user", "content": "How many orders?" }], "user_id": "ana" });
-    let words = ["run", "assistant", "--thread", "t1", "--json", "--input", &input.to_string()];
-    let output = &folder.run(&[&words[..], &FILE].concat()).json()["output"];
+    let args = ["run", "assistant", "--thread", "t1", "--json", "--input", &input.to_string()];
+    let output = &folder.run(&[&args[..], &FILE].concat()).json()["output"];
     assert!(output["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap().contains('3'));
     let record = &folder.run(&["threads", "show", "t1", "--json"]).json()["thread"];
     assert_eq!((&record["title"], &record["options"]["userId"]), (&json!("How many orders?"), &json!("ana")));
@@ -71,9 +71,9 @@ fn a_question_without_words_is_rejected_with_the_reason() {
 fn get(address: &str, path: &str) -> Value {
     let mut stream = TcpStream::connect(address).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    serde_json::from_str(response.split_once("\r\n\r\n").unwrap().1).unwrap()
 }
 
 /// R-CLI-6a, R-PLN-54, R-PLN-55: a server offers own tables, the web and the tools of an MCP server to permitted
@@ -83,7 +83,7 @@ fn a_server_offers_configured_tables_web_and_mcp_tools() {
     let program = env!("CARGO_BIN_EXE_superstep");
     let library =
         format!("[[mcp_servers]]\nname = 'library'\ncommand = '{program}'\nargs = ['mcp', 'serve', 'suggestions']\n");
-    let folder = installed("assistant-serve", &format!("[web]\nhosts = ['example.org']\n{library}"));
+    let folder = folder_with_assistant("assistant-serve", &format!("[web]\nhosts = ['example.org']\n{library}"));
     let mut child = folder.command(&[&["serve", "--port", "0"][..], &FILE].concat()).spawn().unwrap();
     let mut url = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
@@ -99,14 +99,14 @@ fn a_server_offers_configured_tables_web_and_mcp_tools() {
     for tool in ["bq_query", "search_docs", "fetch_url", "library_search_docs"] {
         assert!(tools.iter().any(|name| name == tool), "{tool} of {tools:?}");
     }
-    assert!(!tools.iter().any(|name| name == "calculate"), "the policy does not name it");
+    assert!(!tools.iter().any(|name| name == "calculate"), "a tool that the policy does not name is offered");
 }
 
 /// R-CLI-10, R-CLI-17: errors in the file name its key; with `--offline` the file must not name anything on the
 /// network.
 #[test]
-fn a_file_that_is_wrong_is_a_clear_error() {
-    let folder = installed("assistant-wrong", "");
+fn an_invalid_configuration_file_is_reported() {
+    let folder = folder_with_assistant("assistant-wrong", "");
     let rows = [
         ("dta = 'tables'\n", 78, "line 1, `dta`: unknown field"),
         ("profiles = 'who.json'\ndata = 'nowhere'\n", 78, "data  `own/nowhere` not found"),

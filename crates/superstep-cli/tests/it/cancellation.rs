@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::support::{Folder, silent_provider, steady};
+use crate::support::{Folder, normalize, silent_provider};
 
 /// Makes the model answer from a file.
-fn heal(folder: &Folder) {
+fn use_scripted_model(folder: &Folder) {
     folder.set_far("{ provider = \"scripted\", model = \"replies.txt\" }");
 }
 
@@ -24,13 +24,13 @@ fn one_interrupt_stops_saves_and_prints_how_to_resume() {
     let mut child = folder.command(&RUN).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
     let progress = lines.find(|line| line.contains("note")).unwrap();
-    assert_eq!(steady(&progress), " ✓ note      text: hi, please  [time]");
+    assert_eq!(normalize(&progress), " ✓ note      text: hi, please  [time]");
     // From here on the run waits for its model.
     let connection = provider.accept().unwrap();
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    let rest: Vec<String> = lines.collect();
+    let remaining: Vec<String> = lines.collect();
     drop(connection);
-    insta::assert_snapshot!(steady(&rest.join("\n")), @r"
+    insta::assert_snapshot!(normalize(&remaining.join("\n")), @r"
     stopping; press Ctrl-C again to exit immediately
      - say       [time]
     stopped and saved · [time] · thread t1
@@ -38,10 +38,10 @@ fn one_interrupt_stops_saves_and_prints_how_to_resume() {
     ");
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(folder.run(&["threads"]).stdout.contains("stopped"));
-    heal(&folder);
+    use_scripted_model(&folder);
     let resumed = folder.run(&["resume", "t1", "--json"]);
     assert_eq!((resumed.code, &resumed.json()["output"]["said"]), (0, &"Foxes and dogs".into()));
-    assert!(!resumed.stderr.contains("note"), "what was done is not done again: {}", resumed.stderr);
+    assert!(!resumed.stderr.contains("note"), "a finished node ran again: {}", resumed.stderr);
 }
 
 /// R-CLI-13: a second Ctrl-C does not wait for the run to be saved, ends with 130 and prints nothing more; the run
@@ -49,11 +49,11 @@ fn one_interrupt_stops_saves_and_prints_how_to_resume() {
 #[test]
 fn a_second_interrupt_exits_immediately() {
     let rows: [(&str, &[&str]); 2] = [("run-twice", &RUN), ("demo-twice", &["demo", "debate", "--model", "far"])];
-    for (name, words) in rows {
+    for (name, args) in rows {
         let folder = Folder::new(name);
         let (provider, model) = silent_provider();
         folder.set_far(&model);
-        let mut child = folder.command(words).spawn().unwrap();
+        let mut child = folder.command(args).spawn().unwrap();
         let _connection = provider.accept().unwrap();
         // Nothing can be saved while another connection holds the write lock.
         let other = rusqlite::Connection::open(folder.path().join(".superstep/superstep.db")).unwrap();
@@ -64,13 +64,13 @@ fn a_second_interrupt_exits_immediately() {
         assert!(lines.any(|line| line == "stopping; press Ctrl-C again to exit immediately"));
         kill_process(Pid::from_child(&child), Signal::INT).unwrap();
         assert_eq!(child.wait().unwrap().code(), Some(130), "{name}");
-        let rest: Vec<String> = lines.collect();
-        assert!(!rest.iter().any(|line| line.contains("saved") || line.contains("error")), "{rest:?}");
+        let remaining: Vec<String> = lines.collect();
+        assert!(!remaining.iter().any(|line| line.contains("saved") || line.contains("error")), "{remaining:?}");
         other.execute_batch("ROLLBACK").unwrap();
         let listed = folder.run(&["threads"]).stdout;
         assert!(listed.contains("running"), "{listed}");
-        if words == RUN {
-            heal(&folder);
+        if args == RUN {
+            use_scripted_model(&folder);
             let resumed = folder.run(&["resume", "t1", "--json"]);
             assert_eq!((resumed.code, &resumed.json()["output"]["said"]), (0, &"Foxes and dogs".into()));
         }
@@ -89,7 +89,7 @@ fn a_crashed_run_is_resumed() {
     child.wait().unwrap();
     drop(connection);
     assert!(folder.run(&["threads"]).stdout.contains("running"));
-    heal(&folder);
+    use_scripted_model(&folder);
     let resumed = folder.run(&["resume", "t1", "--json"]);
     assert_eq!(resumed.code, 0, "{}", resumed.stderr);
     assert_eq!(resumed.json()["output"]["said"], "Foxes and dogs");

@@ -26,9 +26,9 @@ fn bash_completes_commands_and_live_names() {
     folder.write("complete.bash", &folder.run(&["completions", "bash"]).stdout);
     let binary = std::path::Path::new(env!("CARGO_BIN_EXE_superstep")).parent().unwrap();
     let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap());
-    let complete = |words: &str| {
+    let complete = |args: &str| {
         let script = format!(
-            "source complete.bash; COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
+            "source complete.bash; COMP_WORDS=({args}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
              _superstep_names superstep \"${{COMP_WORDS[-1]}}\"; echo \"${{COMPREPLY[@]}}\""
         );
         let bash = std::process::Command::new("bash")

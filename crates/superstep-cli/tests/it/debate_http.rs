@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::server_process::{Reply, Served};
+use crate::server_process::{HttpResponse, ServerProcess};
 use crate::support::Folder;
 
 /// Arguments that disable the typing delay.
@@ -13,13 +13,13 @@ const PACE: [&str; 2] = ["--pace", "0"];
 #[test]
 fn a_request_of_curl_starts_a_debate() {
     let folder = Folder::empty("curl");
-    let served = Served::start(&folder, &PACE);
-    let head = "User-Agent: curl/7.88.1\r\nAccept: */*\r\nContent-Type: application/x-www-form-urlencoded\r\n";
+    let server = ServerProcess::start(&folder, &PACE);
+    let headers = "User-Agent: curl/7.88.1\r\nAccept: */*\r\nContent-Type: application/x-www-form-urlencoded\r\n";
     let body = r#"{"topic":"Should AI be regulated?","maxRounds":3}"#;
-    let reply = Reply::read(served.request("POST /api/debate", head, body));
-    assert_eq!(reply.status, 200, "{}", reply.body);
-    assert!(reply.head.contains("content-type: text/event-stream"), "{}", reply.head);
-    let events: Vec<Value> = reply
+    let response = HttpResponse::read(server.request("POST /api/debate", headers, body));
+    assert_eq!(response.status, 200, "{}", response.body);
+    assert!(response.headers.contains("content-type: text/event-stream"), "{}", response.headers);
+    let events: Vec<Value> = response
         .body
         .lines()
         .filter_map(|line| line.strip_prefix("data: "))
@@ -38,29 +38,30 @@ fn a_request_of_curl_starts_a_debate() {
 #[test]
 fn a_user_continues_or_ends_a_debate() {
     let folder = Folder::empty("approvals");
-    let served = Served::start(&folder, &PACE);
-    for (id, answers, round, messages) in [("on", &[true, true, true][..], 3, 8), ("ended", &[false][..], 1, 4)] {
+    let server = ServerProcess::start(&folder, &PACE);
+    for (id, approvals, round, messages) in [("on", &[true, true, true][..], 3, 8), ("ended", &[false][..], 1, 4)] {
         let body = json!({
             "topic": "Should AI be regulated?", "maxRounds": 3, "approval": "each_round", "threadId": id, "format": "debate"
         });
-        let mut reply = served.post("/api/debate", &body);
-        for (number, approved) in answers.iter().enumerate() {
-            assert_eq!(reply.body.matches("event: approval_required\n").count(), number + 1, "{}", reply.body);
-            let paused = served.get(&format!("/api/debate/{id}"));
+        let mut response = server.post("/api/debate", &body);
+        for (number, approved) in approvals.iter().enumerate() {
+            assert_eq!(response.body.matches("event: approval_required\n").count(), number + 1, "{}", response.body);
+            let paused = server.get(&format!("/api/debate/{id}"));
             assert_eq!((&paused["status"], &paused["round"]), (&json!("waiting"), &json!(number + 1)), "{paused}");
-            let answer = json!({ "approved": approved });
-            assert_eq!(served.post(&format!("/api/debate/{id}/approval"), &answer).status, 202);
-            reply = Reply::read(served.request(&format!("GET /api/debate/{id}/stream?format=debate"), "", ""));
+            let approval = json!({ "approved": approved });
+            assert_eq!(server.post(&format!("/api/debate/{id}/approval"), &approval).status, 202);
+            response =
+                HttpResponse::read(server.request(&format!("GET /api/debate/{id}/stream?format=debate"), "", ""));
         }
-        assert_eq!(reply.body.matches("event: approval_required\n").count(), answers.len());
-        assert!(reply.body.contains("event: debate_complete\n"), "{}", reply.body);
-        let debate = served.get(&format!("/api/debate/{id}"));
+        assert_eq!(response.body.matches("event: approval_required\n").count(), approvals.len());
+        assert!(response.body.contains("event: debate_complete\n"), "{}", response.body);
+        let debate = server.get(&format!("/api/debate/{id}"));
         let count = debate["messages"].as_array().unwrap().len();
         assert_eq!(
             (&debate["status"], &debate["round"], count),
             (&json!("completed"), &json!(round), messages),
             "{debate}"
         );
-        assert_eq!(debate["userApproved"], json!(answers[answers.len() - 1]));
+        assert_eq!(debate["userApproved"], json!(approvals[approvals.len() - 1]));
     }
 }

@@ -73,9 +73,9 @@ fn a_debate_with_weights_needs_another_build() {
     for (name, resolved) in [("weights", "local/weights"), ("local/weights", "local/weights"), ("own", "own")] {
         let output = folder.run(&["demo", "debate", "--model", name]);
         assert_eq!((output.code, output.stdout.as_str()), (78, ""), "{}", output.stderr);
-        let fact =
+        let message =
             format!("error[SS-027]: model `{resolved}` needs local weights, which this build does not support\n");
-        assert!(output.stderr.starts_with(&fact), "{}", output.stderr);
+        assert!(output.stderr.starts_with(&message), "{}", output.stderr);
         assert!(output.stderr.contains("-p superstep-weights-cli -- demo debate --model weights"), "{}", output.stderr);
     }
     assert!(!folder.path().join(".superstep").exists());
@@ -89,7 +89,7 @@ fn a_debate_is_printed_as_lines_of_json() {
     assert!(lines.iter().any(|line| line["event"] == "on_chat_model_stream"));
 }
 
-/// R-CLI-3, R-CLI-9, R-CLI-13: at a terminal the current agent is shown with the progress of the debate; Ctrl-C
+/// R-CLI-3, R-CLI-9a, R-CLI-13: at a terminal the current agent is shown with the progress of the debate; Ctrl-C
 /// stops the debate and prints how to resume it.
 #[cfg(unix)]
 #[test]
@@ -98,13 +98,13 @@ fn a_terminal_debate_shows_the_current_agent_and_stops() {
     let (_provider, model) = crate::support::silent_provider();
     folder.write("superstep.toml", &format!("graphs.debate.path = 'debate.toml'\nmodels.voices = {model}\n"));
     let mut terminal = crate::terminal::Terminal::start(folder.command(&["demo", "debate", "--rounds", "1"]));
-    terminal.until("^C stop");
-    assert!(terminal.seen().contains("  optimist"), "{}", terminal.seen());
-    assert!(terminal.seen().contains("1/3 · "), "{}", terminal.seen());
+    terminal.wait_for("^C stop");
+    assert!(terminal.output().contains("  optimist"), "{}", terminal.output());
+    assert!(terminal.output().contains("1/3 · "), "{}", terminal.output());
     terminal.interrupt();
-    let (seen, code) = terminal.end();
-    assert_eq!(code, 130, "{seen}");
-    assert!(seen.contains("resume with: superstep resume debate-"), "{seen}");
+    let (output, code) = terminal.end();
+    assert_eq!(code, 130, "{output}");
+    assert!(output.contains("resume with: superstep resume debate-"), "{output}");
 }
 
 /// R-CLI-3, R-CLI-16: a debate that waits for approval prompts with the question of the interrupt, field by field.
@@ -112,21 +112,21 @@ fn a_terminal_debate_shows_the_current_agent_and_stops() {
 #[test]
 fn a_debate_that_waits_is_answered_at_the_terminal() {
     let folder = debate_folder("debate-asks");
-    let approval = r#"nodes.approval = { kind = "interrupt", prompt = "Shall the debate go on?", output = "answer", answer = { schema = { type = "object", required = ["approved"], properties = { approved = { type = "boolean" }, note = { type = "string" } } } } }
+    let approval = r#"nodes.approval = { kind = "interrupt", prompt = "Shall the debate go on?", output = "answer", resume_type = { schema = { type = "object", required = ["approved"], properties = { approved = { type = "boolean" }, note = { type = "string" } } } } }
 state.answer = { type = "object" }
 edges = [
     { from = "START", to = "optimist" }, { from = "optimist", to = "skeptic" }, { from = "skeptic", to = "approval" },
     { from = "approval", to = "moderator" }, { from = "moderator", to = "END" },
 ]
 "#;
-    let drawing = DEBATE.split("edges = ").next().unwrap();
-    folder.write("debate.toml", &format!("{drawing}{approval}"));
+    let nodes = DEBATE.split("edges = ").next().unwrap();
+    folder.write("debate.toml", &format!("{nodes}{approval}"));
     let mut terminal = crate::terminal::Terminal::start(folder.command(&["demo", "debate", "--rounds", "1"]));
-    terminal.until("Shall the debate go on?").until("approved, yes or no [y/n]: ").types("y\n");
-    terminal.until("note, text, optional: ").types("\n");
-    let (seen, code) = terminal.end();
-    assert_eq!(code, 0, "{seen}");
-    assert!(seen.contains("moderator  Trust against speed"), "{seen}");
+    terminal.wait_for("Shall the debate go on?").wait_for("approved, yes or no [y/n]: ").type_text("y\n");
+    terminal.wait_for("note, text, optional: ").type_text("\n");
+    let (output, code) = terminal.end();
+    assert_eq!(code, 0, "{output}");
+    assert!(output.contains("moderator  Trust against speed"), "{output}");
 }
 
 /// R-CLI-3: the built-in debate needs no project, no key and no network.
@@ -147,20 +147,20 @@ fn a_debate_needs_nothing_but_the_binary() {
 
 /// R-CLI-3: a debate that is run as a graph has the same title and options in lists as any other debate.
 #[test]
-fn a_debate_that_is_run_as_a_graph_is_noted_like_any_other() {
+fn a_debate_run_as_a_graph_has_the_same_annotations() {
     let folder = Folder::empty("debate-noted");
-    let noted = |thread: &str| {
+    let annotations = |thread: &str| {
         let record = &folder.run(&["threads", "show", thread, "--json"]).json()["thread"];
         (record["title"].clone(), record["options"]["maxRounds"].clone(), record["options"]["approval"].clone())
     };
     let expected = ("Remote work".into(), 1.into(), "off".into());
     let input = r#"{"topic": " Remote work ", "maxRounds": 1}"#;
     let output = folder.run(&["run", "debate", "--thread", "t1", "--input", input, "--offline"]);
-    assert_eq!((output.code, noted("t1")), (0, expected.clone()), "{}", output.stderr);
+    assert_eq!((output.code, annotations("t1")), (0, expected.clone()), "{}", output.stderr);
     let demo = folder.run(&["demo", "debate", "--topic", " Remote work ", "--rounds", "1", "--json", "--offline"]);
     let thread = demo.json()["thread"].as_str().unwrap().to_owned();
-    assert_eq!(noted(&thread), expected);
+    assert_eq!(annotations(&thread), expected);
     // The annotations of the first run stay.
     let repeated = folder.run(&["run", "debate", "--thread", &thread, "--input", r#"{"topic": "Remote work"}"#]);
-    assert_eq!((repeated.code, noted(&thread)), (0, expected), "{}", repeated.stderr);
+    assert_eq!((repeated.code, annotations(&thread)), (0, expected), "{}", repeated.stderr);
 }

@@ -8,11 +8,11 @@ fn the_doctor_reports_without_secrets() {
     let folder = Folder::new("doctor");
     folder.set_far("{ provider = \"openai\", model = \"gpt\", api_key = \"env:MY_KEY\" }");
     let output = folder.command(&["doctor", "--set", "server.port=0"]).env("MY_KEY", "MARKER").output().unwrap();
-    let (report, seen) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
-    assert!(output.status.success(), "{seen}");
-    assert!(!report.contains("MARKER") && !seen.contains("MARKER"));
-    let home = std::env::temp_dir();
-    assert!(!report.contains(&*home.to_string_lossy()), "{report}");
+    let (report, stderr) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert!(output.status.success(), "{stderr}");
+    assert!(!report.contains("MARKER") && !stderr.contains("MARKER"));
+    let temp_dir = std::env::temp_dir();
+    assert!(!report.contains(&*temp_dir.to_string_lossy()), "{report}");
     for line in [
         "good clock",
         "good store: .superstep/superstep.db, created by the first run",
@@ -41,7 +41,7 @@ fn the_doctor_notes_unavailable_weights() {
 
 /// R-CLI-6a: a failed check is named and leads to exit code 1.
 #[test]
-fn the_doctor_ends_with_one_when_something_is_broken() {
+fn a_failed_check_sets_exit_code_1() {
     let folder = Folder::new("sick");
     folder.write("titles.toml", "name = 3");
     let output = folder.run(&["doctor", "--json"]);
@@ -55,7 +55,7 @@ fn the_doctor_ends_with_one_when_something_is_broken() {
 
 /// R-CLI-6a: a report with failed checks contains no path; stderr has the full error.
 #[test]
-fn the_report_of_something_broken_names_no_path() {
+fn a_report_with_failed_checks_contains_no_path() {
     let folder = Folder::new("sick-paths");
     let directory = folder.path().to_string_lossy().into_owned();
     let settings = format!("graphs.gone.path = \"{directory}/gone.toml\"\n");
@@ -76,7 +76,7 @@ fn the_report_of_something_broken_names_no_path() {
 
 /// R-CLI-6a: storage that cannot be written to is detected.
 #[test]
-fn the_doctor_tries_the_store() {
+fn the_doctor_writes_to_the_storage() {
     let folder = Folder::new("store");
     folder.write("file", "");
     let output = folder.run(&["doctor", "--set", "storage.checkpointer=sqlite:file/threads.db"]);

@@ -6,17 +6,17 @@ use crate::support::Folder;
 
 /// Runs the command lines, and returns each with its stderr and exit code.
 fn all_output(folder: &Folder, rows: &[&[&str]]) -> String {
-    let outputs = rows.iter().map(|words| {
-        let output = folder.run(words);
-        assert_eq!(output.stdout, "", "{words:?}");
-        format!("$ superstep {}\n{}[exit {}]", words.join(" "), output.stderr, output.code)
+    let outputs = rows.iter().map(|args| {
+        let output = folder.run(args);
+        assert_eq!(output.stdout, "", "{args:?}");
+        format!("$ superstep {}\n{}[exit {}]", args.join(" "), output.stderr, output.code)
     });
     outputs.collect::<Vec<_>>().join("\n")
 }
 
 /// R-CLI-11, R-CLI-12, R-CLI-15: a usage error prints two lines: the error, and a suggestion.
 #[test]
-fn wrong_usage_shows_the_two_lines_that_matter() {
+fn a_usage_error_prints_two_lines() {
     let folder = Folder::new("usage");
     let rows: [&[&str]; 4] = [&["rnu"], &["run", "titles", "--inptu", "x"], &["run"], &["explain", "SS-099"]];
     insta::assert_snapshot!(all_output(&folder, &rows), @r"
@@ -85,7 +85,7 @@ fn an_error_is_printed_with_advice() {
 
 /// R-CLI-11: a misspelled graph name.
 #[test]
-fn a_graph_that_is_not_there_is_answered_with_the_nearest() {
+fn an_unknown_graph_suggests_a_similar_name() {
     let output = Folder::new("near-graph").run(&["run", "titels"]);
     assert_eq!(output.code, 66);
     let expected = "error[SS-015]: graph `titels` not found\n  help: did you mean `titles`? known: `titles`, ";
@@ -106,7 +106,7 @@ fn a_broken_graph_file_is_rejected_with_every_location_and_blocks_no_other_graph
 
 /// R-CLI-7, R-CLI-12: errors for programs are JSON on stderr, with the exit code of the table.
 #[test]
-fn errors_are_json_where_results_are() {
+fn errors_are_json_with_json_output() {
     let folder = Folder::new("error-json");
     let output = folder.run(&["run", "titles", "--input", "{}", "--json"]);
     let line = output.stderr.lines().last().unwrap();

@@ -5,7 +5,7 @@
 use crate::support::Folder;
 
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../book/src/reference/cli.md");
-const OPENING: &str = "# Command line
+const INTRODUCTION: &str = "# Command line
 
 This page is generated from `superstep --help`. Every command accepts the options under `Global options`; they are
 listed once, with `superstep`.
@@ -42,7 +42,7 @@ fn subcommands_are_read_from_the_list_of_commands_only() {
 fn page(folder: &Folder) -> String {
     let top = help(folder, &[]);
     let global_options = top.find(GLOBAL_OPTIONS).map(|start| top[start..].to_owned()).unwrap();
-    let mut page = OPENING.to_owned();
+    let mut page = INTRODUCTION.to_owned();
     add_section(&mut page, "superstep", 2, &top);
     for command in subcommands(&top) {
         add_command(&mut page, folder, &[command], &global_options);
@@ -53,8 +53,8 @@ fn page(folder: &Folder) -> String {
 /// Adds the sections of a command and of its subcommands.
 fn add_command(page: &mut String, folder: &Folder, command: &[&str], global_options: &str) {
     let help = help(folder, command);
-    let own = help.strip_suffix(global_options).unwrap_or(&help);
-    add_section(page, &format!("superstep {}", command.join(" ")), command.len() + 1, own);
+    let command_help = help.strip_suffix(global_options).unwrap_or(&help);
+    add_section(page, &format!("superstep {}", command.join(" ")), command.len() + 1, command_help);
     for subcommand in subcommands(&help) {
         add_command(page, folder, &[command, &[subcommand]].concat(), global_options);
     }
@@ -82,6 +82,6 @@ fn help(folder: &Folder, command: &[&str]) -> String {
 fn subcommands(help: &str) -> impl Iterator<Item = &str> {
     let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
     // Other lines continue a description.
-    let rows = listed.filter_map(|line| line.strip_prefix("  ").filter(|rest| !rest.starts_with(' ')));
+    let rows = listed.filter_map(|line| line.strip_prefix("  ").filter(|name| !name.starts_with(' ')));
     rows.filter_map(|row| row.split_whitespace().next())
 }

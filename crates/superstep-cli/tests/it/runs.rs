@@ -8,7 +8,7 @@ use crate::terminal::Terminal;
 
 const INPUT: &str = r#"{"text":"fox"}"#;
 
-/// R-CLI-4a, R-CLI-7, R-CLI-9, R-CLI-12: stdout has only the result; stderr has plain lines and a summary with time,
+/// R-CLI-4a, R-CLI-7, R-CLI-9a, R-CLI-12: stdout has only the result; stderr has plain lines and a summary with time,
 /// tokens and thread; the storage is created, and a note says so once.
 #[test]
 fn a_run_prints_its_result_on_stdout_and_progress_on_stderr() {
@@ -101,19 +101,19 @@ fn a_thread_keeps_its_state_between_commands() {
 
 /// R-CLI-8: colour is enabled and disabled by flag and environment; the meaning does not depend on it.
 #[test]
-fn colour_is_a_choice_and_never_the_meaning() {
+fn colour_is_set_by_flag_and_environment() {
     let folder = Folder::new("colour");
-    let words = ["run", "titles", "--input", INPUT];
-    let colored = |words: &[&str], variables: &[(&str, &str)]| {
-        let output = folder.command(words).envs(variables.iter().copied()).output().unwrap();
+    let args = ["run", "titles", "--input", INPUT];
+    let colored = |args: &[&str], variables: &[(&str, &str)]| {
+        let output = folder.command(args).envs(variables.iter().copied()).output().unwrap();
         String::from_utf8(output.stderr).unwrap().contains('\u{1b}')
     };
-    assert!(!colored(&words, &[]));
-    assert!(colored(&words, &[("CLICOLOR_FORCE", "1")]));
-    assert!(!colored(&words, &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]));
-    assert!(colored(&[&words[..], &["--color", "always"]].concat(), &[("NO_COLOR", "1")]));
-    assert!(!colored(&[&words[..], &["--color=never"]].concat(), &[("CLICOLOR_FORCE", "1")]));
-    let plain = folder.run(&words).stderr;
+    assert!(!colored(&args, &[]));
+    assert!(colored(&args, &[("CLICOLOR_FORCE", "1")]));
+    assert!(!colored(&args, &[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]));
+    assert!(colored(&[&args[..], &["--color", "always"]].concat(), &[("NO_COLOR", "1")]));
+    assert!(!colored(&[&args[..], &["--color=never"]].concat(), &[("CLICOLOR_FORCE", "1")]));
+    let plain = folder.run(&args).stderr;
     assert!(plain.contains(" ✓ title") && plain.contains("done · "), "{plain}");
 }
 
@@ -126,8 +126,8 @@ fn a_terminal_has_colour_unless_it_is_dumb() {
         let mut command = folder.command(&["run", "titles", "--input", INPUT]);
         // On a machine of CI a dumb terminal is coloured all the same.
         command.env_remove("CI").env(variable, value);
-        let (seen, code) = Terminal::start(command).end();
-        assert_eq!((code, seen.contains("\u{1b}[32m")), (0, expected), "{variable}={value}: {seen:?}");
+        let (output, code) = Terminal::start(command).end();
+        assert_eq!((code, output.contains("\u{1b}[32m")), (0, expected), "{variable}={value}: {output:?}");
     }
 }
 
@@ -148,12 +148,12 @@ fn a_graph_is_drawn_in_every_form() {
         assert!(output.code == 0 && output.stdout.contains(part), "{format}: {}", output.stdout);
     }
     assert!(folder.run(&["graph", "./titles.toml"]).stdout.contains("title"));
-    assert!(!folder.path().join(".superstep").exists(), "drawing needs no store");
+    assert!(!folder.path().join(".superstep").exists(), "drawing a graph created the storage");
 }
 
 /// R-CLI-17: with `--offline` a network model is an error.
 #[test]
-fn offline_makes_a_model_behind_the_network_an_error() {
+fn a_network_model_is_an_error_offline() {
     let folder = Folder::new("offline");
     let output = folder.run(&["run", "talk", "--input", INPUT, "--offline", "--thread", "t1"]);
     insta::assert_snapshot!(output.snapshot_text(), @r#"

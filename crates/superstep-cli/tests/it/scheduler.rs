@@ -18,11 +18,7 @@ fn the_demo_answers_from_the_sample_family() {
     let folder = Folder::empty("scheduler");
     let output = folder.run(&["demo", "scheduler", "--offline"]);
     assert_eq!(output.code, 0, "{}", output.stderr);
-    assert!(
-        output.stdout.contains("Free: ") || output.stdout.contains("no time when everyone is free"),
-        "{}",
-        output.stdout
-    );
+    assert!(output.stdout.contains("Free: ") || output.stdout.contains("no free time in common"), "{}", output.stdout);
     assert!(folder.path().join(".superstep/scheduler.db").exists());
     let result = folder.run(&["demo", "scheduler", "--say", "Is the kitchen free tomorrow at 10am?", "--json"]).json();
     assert_eq!((&result["status"], &result["graph"]), (&json!("finished"), &json!("scheduler")), "{result}");
@@ -51,9 +47,14 @@ fn a_clarification_is_answered_later() {
     let paused = folder.run(&["demo", "scheduler", "--say", "Do the thing with grandma", "--json"]);
     assert_eq!(paused.code, 10, "{}", paused.stderr);
     let thread = paused.json()["thread"].as_str().unwrap().to_owned();
-    let answer = r#"{"text": "dinner with grandma on 2035-01-07 at 18:00"}"#;
-    let done = folder.run(&["resume", &thread, "--answer", answer, "--json"]);
-    assert_eq!((done.code, &done.json()["output"]["workflow_status"]), (0, &json!("completed")), "{}", done.stderr);
+    let resume_value = r#"{"text": "dinner with grandma on 2035-01-07 at 18:00"}"#;
+    let resumed = folder.run(&["resume", &thread, "--answer", resume_value, "--json"]);
+    assert_eq!(
+        (resumed.code, &resumed.json()["output"]["workflow_status"]),
+        (0, &json!("completed")),
+        "{}",
+        resumed.stderr
+    );
 }
 
 /// R-FAM-103: the evaluation counts the sentences that are understood, with a line for each sentence.
@@ -78,20 +79,20 @@ fn a_custom_family_replaces_the_sample() {
         "members": [{ "id": "ann", "name": "Ann", "role": "parent" }, { "id": "tim", "name": "Tim", "role": "child" }],
     });
     folder.write("family.json", &family.to_string());
-    let own = ["--family", "family.json"];
+    let family_args = ["--family", "family.json"];
     let args = ["demo", "scheduler", "--user", "ann", "--say", "When is Tim free this weekend?"];
-    assert_eq!(folder.run(&[&args[..], &own].concat()).code, 0);
+    assert_eq!(folder.run(&[&args[..], &family_args].concat()).code, 0);
     let variable = folder.command(&args).env("SUPERSTEP_FAMILY", "family.json").output().unwrap();
     assert!(variable.status.success());
     folder.write("family.json", &family.to_string().replace("parent", "other"));
-    let invalid = folder.run(&[&args[..], &own].concat());
+    let invalid = folder.run(&[&args[..], &family_args].concat());
     assert!(
         invalid.code == 78 && invalid.stderr.contains("`family.json`: /members has no `parent`"),
         "{}",
         invalid.stderr
     );
     let input = ["run", "titles", "--input", r#"{"text":"a"}"#];
-    assert_eq!(folder.run(&[&input[..], &own].concat()).code, 0);
+    assert_eq!(folder.run(&[&input[..], &family_args].concat()).code, 0);
 }
 
 /// R-FAM-110, R-CLI-10: a model parses in addition to the rules; its failure is tolerated, and an unknown model is
@@ -101,8 +102,8 @@ fn a_model_parses_in_addition_to_the_rules() {
     let folder = Folder::empty("scheduler-model");
     folder.write("superstep.toml", "models.far = { provider = 'scripted', model = 'answers.txt' }\n");
     let args = ["demo", "scheduler", "--say", "When is everyone free this weekend?", "--json", "--model"];
-    let run_with = |answer: &str| {
-        folder.write("answers.txt", answer);
+    let run_with = |model_response: &str| {
+        folder.write("answers.txt", model_response);
         folder.run(&[&args[..], &["far"]].concat())
     };
     let alone = run_with("Whenever you like!");
@@ -121,12 +122,12 @@ fn a_model_parses_in_addition_to_the_rules() {
 /// R-FAM-130, R-FAM-89: a model with an out-of-range confidence is asked again, then the request fails with an
 /// error and leaves nothing.
 #[test]
-fn a_model_that_breaks_the_form_fails_the_request() {
+fn an_invalid_model_response_fails_the_request() {
     let folder = Folder::empty("scheduler-model-unsure");
     folder.write("superstep.toml", "models.far = { provider = 'scripted', model = 'answers.txt' }\n");
-    let answer =
+    let model_response =
         json!({ "event_type": "create", "title": "Chess", "start_time": "2035-01-07T10:00", "confidence": 1.5 });
-    folder.write("answers.txt", &vec![answer.to_string(); 4].join("\n"));
+    folder.write("answers.txt", &vec![model_response.to_string(); 4].join("\n"));
     let args = ["demo", "scheduler", "--say", "Chess on 2035-01-07 at 10am", "--json", "--model", "far"];
     let failed = folder.run(&args);
     assert_eq!(failed.code, 70, "{}{}", failed.stdout, failed.stderr);

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 
-use crate::server_process::Served;
+use crate::server_process::ServerProcess;
 use crate::support::{CommandOutput, Folder, silent_provider};
 
 /// R-CLI-6a: one line with the URL on stdout; Ctrl-C shuts down in order.
@@ -20,9 +20,9 @@ fn a_server_prints_its_url_and_shuts_down() {
     let address = url.trim().strip_prefix("http://").unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
     write!(stream, "GET /ok HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    assert!(response.starts_with("HTTP/1.1 200"), "{response}");
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let output = CommandOutput::from(child.wait_with_output().unwrap());
     assert_eq!(output.code, 0);
@@ -32,8 +32,8 @@ fn a_server_prints_its_url_and_shuts_down() {
     // The storage is closed: a copy of its file is complete.
     let files = std::fs::read_dir(folder.path().join(".superstep")).unwrap();
     let files: Vec<String> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
-    let is_left = |file: &String| ["-wal", "-shm", "-holder-"].iter().any(|part| file.contains(part));
-    assert!(files.contains(&"superstep.db".to_owned()) && !files.iter().any(is_left), "{files:?}");
+    let is_leftover = |file: &String| ["-wal", "-shm", "-holder-"].iter().any(|part| file.contains(part));
+    assert!(files.contains(&"superstep.db".to_owned()) && !files.iter().any(is_leftover), "{files:?}");
 }
 
 /// R-CLI-13: a second Ctrl-C does not wait for slow runs.
@@ -106,29 +106,33 @@ fn weights_that_cannot_be_run_are_not_configured_and_their_file_is_not_revealed(
     let mut url = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
     let address = url.trim().strip_prefix("http://").unwrap();
-    let request = |first: &str, body: &str| {
+    let request = |request_line: &str, body: &str| {
         let mut stream = TcpStream::connect(address).unwrap();
-        let head = "Content-Type: application/json\r\nConnection: close";
+        let headers = "Content-Type: application/json\r\nConnection: close";
         let length = body.len();
-        write!(stream, "{first} HTTP/1.1\r\nHost: {address}\r\n{head}\r\nContent-Length: {length}\r\n\r\n{body}")
-            .unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
+        write!(
+            stream,
+            "{request_line} HTTP/1.1\r\nHost: {address}\r\n{headers}\r\nContent-Length: {length}\r\n\r\n{body}"
+        )
+        .unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).unwrap();
+        response
     };
     let rejected = request("POST /api/debate", r#"{"topic":"Rules","model":"far","detach":true}"#);
     let (settings, health) = (request("GET /api/debate/settings", ""), request("GET /api/health", ""));
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(rejected.starts_with("HTTP/1.1 503") && rejected.contains("model `far` is not available"), "{rejected}");
-    let read =
-        |answer: &str| -> serde_json::Value { serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap() };
-    for (answer, key) in [(&settings, "configured"), (&health, "is_configured")] {
-        let models = read(answer)["models"].clone();
+    let read = |response: &str| -> serde_json::Value {
+        serde_json::from_str(response.split_once("\r\n\r\n").unwrap().1).unwrap()
+    };
+    for (response, key) in [(&settings, "configured"), (&health, "is_configured")] {
+        let models = read(response)["models"].clone();
         let far = models.as_array().unwrap().iter().find(|model| model["name"] == "far").unwrap().clone();
         assert_eq!(far[key], false, "{far}");
     }
-    assert!([&rejected, &settings, &health].iter().all(|answer| !answer.contains("MARKER")));
+    assert!([&rejected, &settings, &health].iter().all(|response| !response.contains("MARKER")));
 }
 
 /// R-CLI-17: with `--offline`, a request that names a network model is rejected before any call, and leaves
@@ -136,22 +140,22 @@ fn weights_that_cannot_be_run_are_not_configured_and_their_file_is_not_revealed(
 #[test]
 fn offline_a_request_that_names_a_service_is_rejected() {
     let folder = Folder::empty("serve-offline");
-    let served = Served::start(&folder, &["--offline"]);
+    let server = ServerProcess::start(&folder, &["--offline"]);
     for model in ["groq/llama-3.1-8b-instant", "ollama/llama3"] {
         let body = serde_json::json!({ "topic": "Rules", "model": model, "detach": true });
-        let rejected = served.post("/api/debate", &body);
+        let rejected = server.post("/api/debate", &body);
         assert_eq!((rejected.status, &rejected.json()["code"]), (503, &"SS-026".into()), "{}", rejected.body);
-        assert!(rejected.body.contains("`--offline` forbids"), "{}", rejected.body);
+        assert!(rejected.body.contains("registry is offline"), "{}", rejected.body);
     }
-    assert_eq!(served.get("/api/debates")["debates"], serde_json::json!([]));
+    assert_eq!(server.get("/api/debates")["debates"], serde_json::json!([]));
 }
 
 /// R-SRV-3a: the OpenAPI document contains the paths of the server and of all four applications.
 #[test]
 fn the_openapi_document_contains_all_applications() {
     let folder = Folder::empty("serve-openapi");
-    let served = Served::start(&folder, &["--offline"]);
-    let document = served.get("/api/openapi.json");
+    let server = ServerProcess::start(&folder, &["--offline"]);
+    let document = server.get("/api/openapi.json");
     let operations = [
         ("get", "/api/health"),
         ("post", "/api/debate"),

@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::server_process::Served;
+use crate::server_process::ServerProcess;
 use crate::support::Folder;
 
 /// Arguments that set a typing delay.
 const PACE: [&str; 2] = ["--pace", "5"];
 
 /// A received event: id, name, data.
-type Sent = (Option<u64>, String, Value);
+type ReceivedEvent = (Option<u64>, String, Value);
 
 /// Reads the next event of a stream.
-fn next(reader: &mut BufReader<TcpStream>) -> Option<Sent> {
+fn next(reader: &mut BufReader<TcpStream>) -> Option<ReceivedEvent> {
     let (mut id, mut event) = (None, None);
     loop {
         let mut line = String::new();
@@ -35,56 +35,56 @@ fn next(reader: &mut BufReader<TcpStream>) -> Option<Sent> {
 /// R-SRV-19: a server that is started while another one runs does not touch the runs of the other.
 #[test]
 fn a_second_server_does_not_touch_runs_of_the_first() {
-    let folder = Folder::empty("beside");
-    let first = Served::start(&folder, &PACE);
+    let folder = Folder::empty("two-servers");
+    let first = ServerProcess::start(&folder, &PACE);
     let body = json!({ "topic": "Remote work", "maxRounds": 3, "format": "debate", "detach": true });
     let mut stream = first.request("POST /api/debate", "Content-Type: application/json\r\n", &body.to_string());
     let mut received = vec![next(&mut stream).unwrap()];
-    let _second = Served::start(&folder, &PACE);
-    while let Some(sent) = next(&mut stream) {
-        received.push(sent);
+    let _second = ServerProcess::start(&folder, &PACE);
+    while let Some(received_event) = next(&mut stream) {
+        received.push(received_event);
     }
     assert_eq!(received.last().unwrap().1, "debate_complete");
-    assert_eq!(turns(&received).len(), 7);
+    assert_eq!(finished_turns(&received).len(), 7);
 }
 
-fn turns(sent: &[Sent]) -> Vec<String> {
-    let ends = sent.iter().filter(|(_, event, _)| event == "agent_end");
+fn finished_turns(received_event: &[ReceivedEvent]) -> Vec<String> {
+    let ends = received_event.iter().filter(|(_, event, _)| event == "agent_end");
     ends.map(|(_, _, data)| format!("{} {}", data["agent"].as_str().unwrap(), data["round"])).collect()
 }
 
 /// R-DEB-48, R-SRV-9, R-SRV-19: a server is killed in the second round and started again; the stream continues
 /// after the last received event, and no turn runs twice.
 #[test]
-fn a_debate_survives_its_server() {
+fn a_debate_continues_after_its_server_is_killed() {
     let folder = Folder::empty("killed");
-    let first = Served::start(&folder, &PACE);
+    let first = ServerProcess::start(&folder, &PACE);
     let body =
         json!({ "topic": "Should AI be regulated?", "maxRounds": 3, "format": "debate", "detach": true, "seed": 7 });
     let mut stream = first.request("POST /api/debate", "Content-Type: application/json\r\n", &body.to_string());
-    let mut received: Vec<Sent> = Vec::new();
+    let mut received: Vec<ReceivedEvent> = Vec::new();
     // Into the second round, and into a turn of it.
     while !received.iter().any(|(_, event, data)| event == "agent_start" && data["round"] == 2)
         || received.last().is_none_or(|(_, event, _)| event != "token")
     {
-        received.push(next(&mut stream).expect("the debate goes on"));
+        received.push(next(&mut stream).expect("the stream ended before the second round"));
     }
     let id = received[0].2["id"].as_str().unwrap().to_owned();
     drop(first);
 
-    let second = Served::start(&folder, &PACE);
+    let second = ServerProcess::start(&folder, &PACE);
     let last = received.iter().rev().find_map(|(id, ..)| *id).unwrap();
     let mut stream = second.request(
         &format!("GET /api/debate/{id}/stream?format=debate"),
         &format!("Last-Event-ID: {last}\r\n"),
         "",
     );
-    while let Some(sent) = next(&mut stream) {
-        received.push(sent);
+    while let Some(received_event) = next(&mut stream) {
+        received.push(received_event);
     }
     assert_eq!(received.last().unwrap().1, "debate_complete");
     let expected = ["optimist 1", "skeptic 1", "optimist 2", "skeptic 2", "optimist 3", "skeptic 3", "moderator 3"];
-    assert_eq!(turns(&received), expected);
+    assert_eq!(finished_turns(&received), expected);
     assert!(received.windows(2).all(|pair| pair[0].0.is_none() || pair[1].0.is_none() || pair[0].0 < pair[1].0));
     let debate = second.get(&format!("/api/debate/{id}"));
     assert_eq!((&debate["status"], debate["messages"].as_array().unwrap().len()), (&json!("completed"), 8));
@@ -98,54 +98,55 @@ fn a_debate_survives_its_server() {
 /// the debate continues on the next server, for clients that reconnect with their last number.
 #[cfg(unix)]
 #[test]
-fn a_debate_is_not_stopped_by_a_server_that_stops() {
+fn a_debate_is_not_stopped_by_a_server_shutdown() {
     let folder = Folder::empty("stopping");
-    let first = Served::start(&folder, &PACE);
+    let first = ServerProcess::start(&folder, &PACE);
     let body = json!({ "topic": "Remote work", "maxRounds": 2, "format": "debate", "detach": true, "seed": 7 });
     let mut stream = first.request("POST /api/debate", "Content-Type: application/json\r\n", &body.to_string());
     let mut received = vec![next(&mut stream).unwrap()];
     first.stop();
-    while let Some(sent) = next(&mut stream) {
-        received.push(sent);
+    while let Some(received_event) = next(&mut stream) {
+        received.push(received_event);
     }
     assert_eq!(received.pop().unwrap().1, "shutdown");
     let id = received[0].2["id"].as_str().unwrap().to_owned();
     let last = received.iter().rev().find_map(|(id, ..)| *id).unwrap();
-    let second = Served::start(&folder, &PACE);
+    let second = ServerProcess::start(&folder, &PACE);
     let mut stream = second.request(
         &format!("GET /api/debate/{id}/stream?format=debate"),
         &format!("Last-Event-ID: {last}\r\n"),
         "",
     );
-    while let Some(sent) = next(&mut stream) {
-        received.push(sent);
+    while let Some(received_event) = next(&mut stream) {
+        received.push(received_event);
     }
     assert_eq!(received.last().unwrap().1, "debate_complete");
     assert!(received.iter().all(|(_, event, _)| event != "stopped"));
-    assert_eq!(turns(&received).len(), 5);
+    assert_eq!(finished_turns(&received).len(), 5);
 }
 
 /// R-SRV-19, R-SRV-20: one of two servers is killed: the other continues its debate within twenty seconds, without
 /// a restart, and no turn runs twice.
 #[test]
 fn a_debate_continues_on_another_server_after_a_kill() {
-    let folder = Folder::empty("killed-beside");
-    let first = Served::start(&folder, &PACE);
-    let second = Served::start(&folder, &PACE);
+    let folder = Folder::empty("two-servers-killed");
+    let first = ServerProcess::start(&folder, &PACE);
+    let second = ServerProcess::start(&folder, &PACE);
     let body = json!({ "topic": "Remote work", "maxRounds": 3, "format": "debate", "detach": true, "seed": 7 });
     let mut stream = first.request("POST /api/debate", "Content-Type: application/json\r\n", &body.to_string());
-    let mut received: Vec<Sent> = Vec::new();
+    let mut received: Vec<ReceivedEvent> = Vec::new();
     while !received.iter().any(|(_, event, data)| event == "agent_start" && data["round"] == 2)
         || received.last().is_none_or(|(_, event, _)| event != "token")
     {
-        received.push(next(&mut stream).expect("the debate goes on"));
+        received.push(next(&mut stream).expect("the stream ended before the second round"));
     }
     let id = received[0].2["id"].as_str().unwrap().to_owned();
     drop(first);
-    let died = Instant::now();
-    let is_moved = |debate: &Value| debate["messages"].as_array().unwrap().len() > turns(&received).len() + 1;
-    while !is_moved(&second.get(&format!("/api/debate/{id}"))) {
-        assert!(died.elapsed() < Duration::from_secs(60), "nobody goes on with it");
+    let killed_at = Instant::now();
+    let has_advanced =
+        |debate: &Value| debate["messages"].as_array().unwrap().len() > finished_turns(&received).len() + 1;
+    while !has_advanced(&second.get(&format!("/api/debate/{id}"))) {
+        assert!(killed_at.elapsed() < Duration::from_secs(60), "no server recovered the run");
         std::thread::sleep(Duration::from_millis(100));
     }
     let last = received.iter().rev().find_map(|(id, ..)| *id).unwrap();
@@ -154,11 +155,11 @@ fn a_debate_continues_on_another_server_after_a_kill() {
         &format!("Last-Event-ID: {last}\r\n"),
         "",
     );
-    while let Some(sent) = next(&mut stream) {
-        received.push(sent);
+    while let Some(received_event) = next(&mut stream) {
+        received.push(received_event);
     }
     let expected = ["optimist 1", "skeptic 1", "optimist 2", "skeptic 2", "optimist 3", "skeptic 3", "moderator 3"];
-    assert_eq!(turns(&received), expected);
+    assert_eq!(finished_turns(&received), expected);
     let debate = second.get(&format!("/api/debate/{id}"));
     assert_eq!((&debate["status"], debate["messages"].as_array().unwrap().len()), (&json!("completed"), 8));
 }

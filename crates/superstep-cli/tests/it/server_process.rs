@@ -10,18 +10,18 @@ use serde_json::Value;
 use crate::support::Folder;
 
 /// A server process; killed when dropped.
-pub(crate) struct Served {
+pub(crate) struct ServerProcess {
     child: Child,
     address: String,
 }
 
-impl Served {
+impl ServerProcess {
     /// Starts a server on a free port, with more arguments.
-    pub(crate) fn start(folder: &Folder, more: &[&str]) -> Self {
+    pub(crate) fn start(folder: &Folder, extra_args: &[&str]) -> Self {
         // Stderr goes to a file: a pipe without a reader would fill up and block the server.
         let log = folder.path().join("server.log");
-        let words = [&["serve", "--port", "0"][..], more].concat();
-        let mut child = folder.command(&words).stderr(File::create(&log).unwrap()).spawn().unwrap();
+        let args = [&["serve", "--port", "0"][..], extra_args].concat();
+        let mut child = folder.command(&args).stderr(File::create(&log).unwrap()).spawn().unwrap();
         let mut url = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
         let log_text = || std::fs::read_to_string(&log).unwrap_or_default();
@@ -37,25 +37,29 @@ impl Served {
     }
 
     /// Sends a request, and returns the response as a stream.
-    pub(crate) fn request(&self, first: &str, headers: &str, body: &str) -> BufReader<TcpStream> {
+    pub(crate) fn request(&self, request_line: &str, headers: &str, body: &str) -> BufReader<TcpStream> {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         let (address, length) = (&self.address, body.len());
-        write!(stream, "{first} HTTP/1.0\r\nHost: {address}\r\n{headers}Content-Length: {length}\r\n\r\n{body}")
+        write!(stream, "{request_line} HTTP/1.0\r\nHost: {address}\r\n{headers}Content-Length: {length}\r\n\r\n{body}")
             .unwrap();
         BufReader::new(stream)
     }
 
     /// Sends a JSON document, and returns the response.
-    pub(crate) fn post(&self, path: &str, body: &Value) -> Reply {
-        Reply::read(self.request(&format!("POST {path}"), "Content-Type: application/json\r\n", &body.to_string()))
+    pub(crate) fn post(&self, path: &str, body: &Value) -> HttpResponse {
+        HttpResponse::read(self.request(
+            &format!("POST {path}"),
+            "Content-Type: application/json\r\n",
+            &body.to_string(),
+        ))
     }
 
     pub(crate) fn get(&self, path: &str) -> Value {
-        Reply::read(self.request(&format!("GET {path}"), "", "")).json()
+        HttpResponse::read(self.request(&format!("GET {path}"), "", "")).json()
     }
 }
 
-impl Drop for Served {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -63,21 +67,21 @@ impl Drop for Served {
 }
 
 /// Response of a server.
-pub(crate) struct Reply {
+pub(crate) struct HttpResponse {
     pub(crate) status: u16,
     /// Header section, with names in lower case.
-    pub(crate) head: String,
+    pub(crate) headers: String,
     pub(crate) body: String,
 }
 
-impl Reply {
+impl HttpResponse {
     /// Reads a complete response.
     pub(crate) fn read(mut stream: impl Read) -> Self {
         let mut text = String::new();
         stream.read_to_string(&mut text).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {text}"));
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap();
-        Self { status, head: head.to_lowercase(), body: body.to_owned() }
+        let (headers, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no response: {text}"));
+        let status = headers.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap();
+        Self { status, headers: headers.to_lowercase(), body: body.to_owned() }
     }
 
     pub(crate) fn json(&self) -> Value {

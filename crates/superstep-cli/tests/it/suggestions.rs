@@ -35,11 +35,11 @@ fn the_demo_prints_queries_and_suggestions() {
 #[test]
 fn the_demo_is_printed_as_json() {
     let folder = Folder::empty("suggestions-json");
-    let words = ["demo", "suggestions", "--post", "How do I undo a release?"];
-    let result = folder.run(&[&words[..], &["--json"]].concat()).json();
+    let args = ["demo", "suggestions", "--post", "How do I undo a release?"];
+    let result = folder.run(&[&args[..], &["--json"]].concat()).json();
     assert_eq!((&result["source"], &result["model"]["kind"]), (&json!("mcp"), &json!("rules")));
     assert!(!result["docs"].as_array().unwrap().is_empty() && !result["queries"].as_array().unwrap().is_empty());
-    let lines = folder.run(&[&words[..], &["--jsonl", "--model", "local/rules"]].concat()).lines();
+    let lines = folder.run(&[&args[..], &["--jsonl", "--model", "local/rules"]].concat()).lines();
     assert!(lines.iter().any(|line| line["event"] == "on_tool_start"));
     let last = &lines.last().unwrap();
     assert_eq!(last["event"], "suggestions");
@@ -53,7 +53,7 @@ fn the_demo_is_printed_as_json() {
 #[test]
 fn the_demo_rejects_invalid_input() {
     let folder = Folder::empty("suggestions-refused");
-    for (words, code, message) in [
+    for (args, code, message) in [
         (vec!["--id", "p999"], 66, "no post `p999`"),
         (vec!["--post", " "], 65, "/text must not be empty"),
         (vec!["--model", "nobody"], 65, "unknown model `nobody`"),
@@ -61,8 +61,8 @@ fn the_demo_rejects_invalid_input() {
         (vec!["--graph-url", "https://graph.example", "--offline"], 77, "`--offline` forbids"),
         (vec!["--post", "x", "--id", "p042"], 64, "cannot be used with"),
     ] {
-        let output = folder.run(&[&["demo", "suggestions"], &words[..]].concat());
-        assert!(output.code == code && output.stderr.contains(message), "{words:?}: {} {}", output.code, output.stderr);
+        let output = folder.run(&[&["demo", "suggestions"], &args[..]].concat());
+        assert!(output.code == code && output.stderr.contains(message), "{args:?}: {} {}", output.code, output.stderr);
     }
 }
 
@@ -102,20 +102,20 @@ impl Running {
 }
 
 /// Sends a request with an optional extra header; returns the response with its headers.
-fn exchange(address: &str, line: &str, more: Option<&str>, body: &str) -> String {
+fn send_request(address: &str, line: &str, extra_header: Option<&str>, body: &str) -> String {
     let (host, _) = address.split_once('/').unwrap_or((address, ""));
     let mut stream = TcpStream::connect(host).unwrap();
     let length = format!("Content-Length: {}", body.len());
     let lines = ["Content-Type: application/json", "Accept: application/json, text/event-stream", "Connection: close"];
-    let head = lines.into_iter().chain([length.as_str()]).chain(more).collect::<Vec<_>>().join("\r\n");
-    write!(stream, "{line} HTTP/1.1\r\nHost: {host}\r\n{head}\r\n\r\n{body}").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
+    let headers = lines.into_iter().chain([length.as_str()]).chain(extra_header).collect::<Vec<_>>().join("\r\n");
+    write!(stream, "{line} HTTP/1.1\r\nHost: {host}\r\n{headers}\r\n\r\n{body}").unwrap();
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    response
 }
 
 /// Returns the parameters with which an MCP client initializes a session.
-fn hello() -> Value {
+fn initialize_params() -> Value {
     let client = json!({ "name": "test", "version": "1" });
     json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client })
 }
@@ -135,15 +135,15 @@ fn the_tools_are_offered_over_standard_input_and_output() {
         writeln!(stdin, "{}", request(id, method, &params)).unwrap();
         serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap()
     };
-    assert_eq!(send(1, "initialize", hello())["result"]["serverInfo"]["name"], "suggestions");
-    let listed = send(2, "tools/list", json!({}));
-    assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 5, "{listed}");
+    assert_eq!(send(1, "initialize", initialize_params())["result"]["serverInfo"]["name"], "suggestions");
+    let tools = send(2, "tools/list", json!({}));
+    assert_eq!(tools["result"]["tools"].as_array().unwrap().len(), 5, "{tools}");
     let call = json!({ "name": "search_docs", "arguments": { "query": "rollback" } });
     let result = send(3, "tools/call", call);
     let text = result["result"]["content"][0]["text"].as_str().unwrap();
     assert!(text.contains("rollback-a-deployment.md"), "{result}");
-    let odd = json!({ "name": "search_docs", "arguments": { "query": "rollback", "path": "/etc" } });
-    assert_eq!(send(4, "tools/call", odd)["result"]["isError"], true);
+    let with_unknown_argument = json!({ "name": "search_docs", "arguments": { "query": "rollback", "path": "/etc" } });
+    assert_eq!(send(4, "tools/call", with_unknown_argument)["result"]["isError"], true);
     drop(stdin);
     assert!(child.wait().unwrap().success());
 }
@@ -155,14 +155,15 @@ fn the_tools_are_offered_over_http() {
     let mut command = folder.command(&["mcp", "serve", "suggestions", "--http", "127.0.0.1:0"]);
     let (_server, address) = Running::serving(&mut command);
     assert!(address.ends_with("/mcp"), "{address}");
-    let reply = exchange(&address, "POST /mcp", None, &request(1, "initialize", &hello()).to_string());
-    assert!(reply.starts_with("HTTP/1.1 200") && reply.contains("\"suggestions\""), "{reply}");
-    let session = reply.lines().find(|line| line.starts_with("mcp-session-id: ")).map(str::to_owned);
-    let send = |body: Value| exchange(&address, "POST /mcp", session.as_deref(), &body.to_string());
+    let response =
+        send_request(&address, "POST /mcp", None, &request(1, "initialize", &initialize_params()).to_string());
+    assert!(response.starts_with("HTTP/1.1 200") && response.contains("\"suggestions\""), "{response}");
+    let session = response.lines().find(|line| line.starts_with("mcp-session-id: ")).map(str::to_owned);
+    let send = |body: Value| send_request(&address, "POST /mcp", session.as_deref(), &body.to_string());
     send(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-    let listed = send(request(2, "tools/list", &json!({})));
+    let tools = send(request(2, "tools/list", &json!({})));
     for tool in ["search_m365", "search_docs", "search_issues", "search_posts", "generate_action_hint"] {
-        assert!(listed.contains(&format!("\"{tool}\"")), "{tool}: {listed}");
+        assert!(tools.contains(&format!("\"{tool}\"")), "{tool}: {tools}");
     }
     let result =
         send(request(3, "tools/call", &json!({ "name": "search_docs", "arguments": { "query": "rollback" } })));
@@ -171,7 +172,7 @@ fn the_tools_are_offered_over_http() {
 
 /// R-SUG-23: HTTP serves only this machine.
 #[test]
-fn the_tools_are_not_offered_to_the_world() {
+fn a_public_mcp_address_is_rejected() {
     let folder = Folder::empty("suggestions-mcp-http");
     let output = folder.run(&["mcp", "serve", "suggestions", "--http", "0.0.0.0:0"]);
     assert!(output.code == 77 && output.stderr.contains("127.0.0.1"), "{}", output.stderr);
@@ -199,8 +200,8 @@ fn microsoft_graph() -> (String, Receiver<String>) {
                 }
             }
             let _ = reader.by_ref().take(length).read_to_end(&mut Vec::new());
-            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close", body.len());
-            let _ = write!(reader.get_mut(), "{head}\r\nContent-Type: application/json\r\n\r\n{body}");
+            let headers = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\nConnection: close", body.len());
+            let _ = write!(reader.get_mut(), "{headers}\r\nContent-Type: application/json\r\n\r\n{body}");
             if sender.send(token).is_err() {
                 return;
             }
@@ -215,8 +216,8 @@ fn microsoft_graph() -> (String, Receiver<String>) {
 fn the_token_is_read_from_the_environment() {
     let folder = Folder::empty("suggestions-token");
     let (graph, requests) = microsoft_graph();
-    let with_token = |words: &[&str]| {
-        let mut command = folder.command(&[words, &["--graph-url", &graph]].concat());
+    let with_token = |args: &[&str]| {
+        let mut command = folder.command(&[args, &["--graph-url", &graph]].concat());
         command.env("SUPERSTEP_GRAPH_TOKEN", format!(" {TOKEN}\n"));
         command
     };
@@ -230,12 +231,12 @@ fn the_token_is_read_from_the_environment() {
     check(&format!("{}{}", output.stdout, output.stderr));
 
     let (_server, address) = Running::serving(&mut with_token(&["serve", "--port", "0"]));
-    check(&exchange(&address, "GET /api/search?q=rollback", None, ""));
+    check(&send_request(&address, "GET /api/search?q=rollback", None, ""));
 
     let mut child = Running(with_token(&["mcp", "serve", "suggestions"]).stdin(Stdio::piped()).spawn().unwrap());
     let (stdin, stdout) = (child.0.stdin.as_mut().unwrap(), child.0.stdout.take().unwrap());
     let call = json!({ "name": "search_m365", "arguments": { "query": "rollback" } });
-    writeln!(stdin, "{}", request(1, "initialize", &hello())).unwrap();
+    writeln!(stdin, "{}", request(1, "initialize", &initialize_params())).unwrap();
     writeln!(stdin, "{}", json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).unwrap();
     writeln!(stdin, "{}", request(2, "tools/call", &call)).unwrap();
     check(&BufReader::new(stdout).lines().nth(1).unwrap().unwrap());
@@ -246,11 +247,11 @@ fn the_token_is_read_from_the_environment() {
 #[test]
 fn a_token_is_checked_and_not_shared() {
     let folder = Folder::empty("suggestions-token-refused");
-    for (token, words, code, message) in [
+    for (token, args, code, message) in [
         ("two words", vec!["demo", "suggestions"], 78, "`SUPERSTEP_GRAPH_TOKEN` is not a valid token"),
         (TOKEN, vec!["serve", "--port", "0", "--insecure"], 77, "would search Microsoft 365"),
     ] {
-        let mut command = folder.command(&[&words[..], &["--graph-url", "http://127.0.0.1:9"]].concat());
+        let mut command = folder.command(&[&args[..], &["--graph-url", "http://127.0.0.1:9"]].concat());
         let output = CommandOutput::from(command.env("SUPERSTEP_GRAPH_TOKEN", token).output().unwrap());
         assert!(output.code == code && output.stderr.contains(message), "{} {}", output.code, output.stderr);
         assert!(!output.stderr.contains(token), "{}", output.stderr);

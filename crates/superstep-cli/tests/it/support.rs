@@ -30,7 +30,7 @@ const REVIEW: &str = r#"
 name = "review of drafts"
 state.draft = { type = "string" }
 state.approved = { type = "boolean" }
-nodes.review = { kind = "interrupt", prompt = "Send this answer?", show = ["draft"], answer = "boolean", output = "approved" }
+nodes.review = { kind = "interrupt", prompt = "Send this answer?", payload_fields = ["draft"], resume_type = "boolean", output = "approved" }
 edges = [{ from = "START", to = "review" }, { from = "review", to = "END" }]
 "#;
 
@@ -85,9 +85,9 @@ impl Folder {
     }
 
     /// Creates a command for the binary in this folder, independent of the environment of this process.
-    pub(crate) fn command(&self, words: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_superstep"));
-        command.args(words).current_dir(&self.0).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.args(args).current_dir(&self.0).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let variables = ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS", "OPENAI_API_KEY"];
         for variable in variables.into_iter().chain(["SUPERSTEP_WEIGHTS", "SUPERSTEP_ASSISTANT", "SUPERSTEP_FAMILY"]) {
             command.env_remove(variable);
@@ -97,8 +97,8 @@ impl Folder {
     }
 
     /// Runs the binary to its end.
-    pub(crate) fn run(&self, words: &[&str]) -> CommandOutput {
-        self.command(words).output().unwrap().into()
+    pub(crate) fn run(&self, args: &[&str]) -> CommandOutput {
+        self.command(args).output().unwrap().into()
     }
 }
 
@@ -126,7 +126,7 @@ impl CommandOutput {
     /// Returns all output with ids and times as placeholders, for snapshots.
     pub(crate) fn snapshot_text(&self) -> String {
         let text = format!("{}---\n{}[exit {}]", self.stdout, self.stderr, self.code);
-        steady(&text)
+        normalize(&text)
     }
 
     /// Parses stdout as one JSON document.
@@ -148,7 +148,7 @@ pub(crate) fn silent_provider() -> (TcpListener, String) {
 }
 
 /// Replaces everything that differs from run to run.
-pub(crate) fn steady(text: &str) -> String {
+pub(crate) fn normalize(text: &str) -> String {
     let rules = [
         (r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "[id]"),
         (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d", "[when]"),

@@ -12,7 +12,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 pub(crate) struct Terminal {
     screen: File,
     child: Child,
-    seen: String,
+    output: String,
 }
 
 impl Terminal {
@@ -27,29 +27,29 @@ impl Terminal {
         let child = command.spawn().unwrap();
         // The command holds the other end; the screen must notice when the process closes it.
         drop(command);
-        Self { screen: File::from(screen), child, seen: String::new() }
+        Self { screen: File::from(screen), child, output: String::new() }
     }
 
     /// Reads until the text appears, or to the end of output.
-    pub(crate) fn until(&mut self, text: &str) -> &mut Self {
+    pub(crate) fn wait_for(&mut self, text: &str) -> &mut Self {
         let mut piece = [0; 4096];
-        while !self.seen.contains(text) {
+        while !self.output.contains(text) {
             match self.screen.read(&mut piece) {
-                Ok(read) if read > 0 => self.seen.push_str(&String::from_utf8_lossy(&piece[..read])),
+                Ok(read) if read > 0 => self.output.push_str(&String::from_utf8_lossy(&piece[..read])),
                 _ => break,
             }
         }
-        assert!(text == NEVER || self.seen.contains(text), "{text}: {}", self.seen);
+        assert!(text == NEVER || self.output.contains(text), "{text}: {}", self.output);
         self
     }
 
-    pub(crate) fn types(&mut self, text: &str) -> &mut Self {
+    pub(crate) fn type_text(&mut self, text: &str) -> &mut Self {
         self.screen.write_all(text.as_bytes()).unwrap();
         self
     }
 
-    pub(crate) fn seen(&self) -> &str {
-        &self.seen
+    pub(crate) fn output(&self) -> &str {
+        &self.output
     }
 
     /// Sends Ctrl-C.
@@ -59,9 +59,9 @@ impl Terminal {
 
     /// Returns all output and the exit code.
     pub(crate) fn end(mut self) -> (String, i32) {
-        self.until(NEVER);
+        self.wait_for(NEVER);
         let code = self.child.wait().unwrap().code().unwrap_or(-1);
-        (self.seen.replace('\r', ""), code)
+        (self.output.replace('\r', ""), code)
     }
 }
 

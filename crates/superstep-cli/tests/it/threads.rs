@@ -1,6 +1,6 @@
 //! Tests of stored threads and the commands that show them.
 
-use crate::support::{Folder, steady};
+use crate::support::{Folder, normalize};
 
 fn with_a_thread(name: &str) -> Folder {
     let folder = Folder::new(name);
@@ -15,7 +15,7 @@ fn threads_are_listed_and_shown_with_state_and_history() {
     let rows: [&[&str]; 5] =
         [&["threads"], &["threads", "show", "t1"], &["state", "t1"], &["state", "t1", "--at", "1"], &["history", "t1"]];
     let outputs: Vec<String> =
-        rows.iter().map(|words| format!("$ {}\n{}", words.join(" "), steady(&folder.run(words).stdout))).collect();
+        rows.iter().map(|args| format!("$ {}\n{}", args.join(" "), normalize(&folder.run(args).stdout))).collect();
     insta::assert_snapshot!(outputs.join(""), @r#"
     $ threads
     t1  titles  finished     [when]
@@ -60,7 +60,7 @@ fn a_state_is_found_by_its_checkpoint() {
 
 /// R-CLI-11: a misspelled thread id.
 #[test]
-fn a_thread_that_is_not_there_is_answered_with_the_nearest() {
+fn an_unknown_thread_suggests_a_similar_id() {
     let folder = with_a_thread("near");
     folder.run(&["run", "titles", "--thread", "customer-7", "--input", r#"{"text":"fox"}"#]);
     insta::assert_snapshot!(folder.run(&["state", "custmer-7"]).snapshot_text(), @r"
@@ -87,7 +87,7 @@ fn a_thread_is_removed_permanently_after_confirmation() {
 
 /// R-CLI-7: reading creates nothing.
 #[test]
-fn reading_threads_creates_no_store() {
+fn reading_threads_creates_no_storage() {
     let folder = Folder::empty("look");
     assert_eq!(folder.run(&["threads", "--json"]).json(), serde_json::json!([]));
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
@@ -115,11 +115,11 @@ fn stored_control_characters_do_not_reach_the_terminal() {
         &["state", hostile],
         &["run", "review", "--stream", "values", "--input", &input],
     ];
-    for words in commands {
-        let output = folder.run(words);
+    for args in commands {
+        let output = folder.run(args);
         let all = output.stdout + &output.stderr;
         let is_harmless = |letter: char| !letter.is_control() || letter == '\n';
-        assert!(!all.is_empty() && all.chars().all(is_harmless), "{words:?}: {all:?}");
+        assert!(!all.is_empty() && all.chars().all(is_harmless), "{args:?}: {all:?}");
     }
 }
 
@@ -128,6 +128,6 @@ const REVIEW: &str = r#"
 name = "review"
 state.draft = { type = "string" }
 state.approved = { type = "boolean" }
-nodes.review = { kind = "interrupt", prompt = "Send?", show = ["draft"], answer = "boolean", output = "approved" }
+nodes.review = { kind = "interrupt", prompt = "Send?", payload_fields = ["draft"], resume_type = "boolean", output = "approved" }
 edges = [{ from = "START", to = "review" }, { from = "review", to = "END" }]
 "#;

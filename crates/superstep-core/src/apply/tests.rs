@@ -271,7 +271,7 @@ fn invalid_external_values_are_rejected_together() {
     let before = thread.json();
     thread.rules.external_source = Some("no");
     let error = thread.step(&[("input", json!({ "free": 1, "m": 2, "sum": 1, "n": 9 }))]).unwrap_err();
-    let mut pointers: Vec<&str> = error.diagnostics().iter().map(|problem| problem.pointer.as_str()).collect();
+    let mut pointers: Vec<&str> = error.diagnostics().iter().map(|diagnostic| diagnostic.pointer.as_str()).collect();
     pointers.sort_unstable();
     assert_eq!((error.code(), error.message(), pointers), (ErrorCode::InputInvalid, "no", vec!["/m", "/n"]));
     assert_eq!((error.location().node.as_deref(), thread.json()), (None, before.clone()));
@@ -399,7 +399,7 @@ fn equal_values_and_last_wins_are_accepted() {
     }
     let schema = Schema::builder("state").field(field("x")).on_conflict(crate::field::ConflictPolicy::LastWins);
     let mut thread =
-        Thread::new(schema.fields_from_json(&json!({ "y": { "on_conflict": "refuse" } })).build().unwrap());
+        Thread::new(schema.fields_from_json(&json!({ "y": { "on_conflict": "reject" } })).build().unwrap());
     assert!(thread.step(&[("a", json!({ "y": 1 })), ("b", json!({ "y": 2 }))]).is_err());
 }
 

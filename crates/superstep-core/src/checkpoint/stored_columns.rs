@@ -34,7 +34,7 @@ pub struct RunInfo {
     pub schema_version: u32,
     /// Task of the parent graph that runs this subgraph; `None` for the root graph.
     #[serde(rename = "o", default, skip_serializing_if = "Option::is_none")]
-    pub outer_task: Option<TaskId>,
+    pub parent_task: Option<TaskId>,
     /// Metadata that the caller set for the run.
     #[serde(rename = "m", default, skip_serializing_if = "super::is_empty")]
     pub metadata: Arc<BTreeMap<String, Value>>,
@@ -48,7 +48,7 @@ impl RunInfo {
             && self.run == checkpoint.run
             && self.graph == checkpoint.graph
             && self.schema_version == checkpoint.schema_version
-            && self.outer_task == checkpoint.parent_task
+            && self.parent_task == checkpoint.parent_task
             && (Arc::ptr_eq(&self.metadata, &checkpoint.metadata) || self.metadata == checkpoint.metadata)
     }
 }
@@ -60,7 +60,7 @@ impl From<&Checkpoint> for RunInfo {
             run: checkpoint.run,
             graph: checkpoint.graph.clone(),
             schema_version: checkpoint.schema_version,
-            outer_task: checkpoint.parent_task,
+            parent_task: checkpoint.parent_task,
             metadata: checkpoint.metadata.clone(),
         }
     }
@@ -152,8 +152,8 @@ impl Checkpoint {
     #[must_use]
     pub fn from_columns(
         (thread, namespace): (ThreadId, CheckpointNamespace),
-        mark: CheckpointHeader,
-        origin: &RunInfo,
+        header: CheckpointHeader,
+        run_info: &RunInfo,
         schedule: StoredSchedule,
     ) -> Self {
         let stored_task = |TaskColumns(node, kind, from, send, since)| StoredTask {
@@ -163,24 +163,24 @@ impl Checkpoint {
             scheduled_at: since,
         };
         Self {
-            format: origin.format,
-            id: mark.id,
-            parent: mark.parent,
+            format: run_info.format,
+            id: header.id,
+            parent: header.parent,
             thread,
             namespace,
-            step: mark.step,
-            source: mark.source,
-            run: origin.run,
-            time: mark.time,
-            graph: origin.graph.clone(),
-            schema_version: origin.schema_version,
+            step: header.step,
+            source: header.source,
+            run: run_info.run,
+            time: header.time,
+            graph: run_info.graph.clone(),
+            schema_version: run_info.schema_version,
             next_tasks: schedule.next_tasks.into_iter().map(stored_task).collect(),
             joins: schedule.joins,
             deferred: schedule.deferred,
             written_fields: schedule.written,
-            parent_task: origin.outer_task,
+            parent_task: run_info.parent_task,
             changes_since_input: schedule.since_input,
-            metadata: origin.metadata.clone(),
+            metadata: run_info.metadata.clone(),
         }
     }
 }

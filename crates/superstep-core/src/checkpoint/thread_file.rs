@@ -207,7 +207,7 @@ impl ThreadFileReader {
         let Some((copy, rules)) = &mut self.export else { return Ok(()) };
         match rules.check(&copied) {
             Ok(()) => copy.checkpoints.push(copied),
-            Err(fault) => return Err(self.corrupt_line_error(&fault.message)),
+            Err(error) => return Err(self.corrupt_line_error(&error.message)),
         }
         Ok(())
     }

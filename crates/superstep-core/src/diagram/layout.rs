@@ -88,18 +88,18 @@ impl Layout {
             });
             all.unwrap_or(Point { x: start, y: start })
         };
-        let (least, most) = (fold(0.0, f64::min), fold(0.0, f64::max));
+        let (min, max) = (fold(0.0, f64::min), fold(0.0, f64::max));
         let shift = |point: &mut Point| {
-            point.x += MARGIN - least.x;
-            point.y += MARGIN - least.y;
+            point.x += MARGIN - min.x;
+            point.y += MARGIN - min.y;
         };
         self.centres.iter_mut().for_each(shift);
         for route in &mut self.routes {
             route.points.iter_mut().for_each(shift);
             shift(&mut route.label);
         }
-        self.width = most.x - least.x + 2.0 * MARGIN;
-        self.height = most.y - least.y + 2.0 * MARGIN;
+        self.width = max.x - min.x + 2.0 * MARGIN;
+        self.height = max.y - min.y + 2.0 * MARGIN;
     }
 }
 

@@ -82,8 +82,8 @@ fn arcs(indexed: &IndexedDiagram<'_>) -> Vec<LayoutEdge> {
 }
 
 fn caption(node: &IndexedNode<'_>) -> String {
-    let mark = if node.deferred { " (deferred)" } else { "" };
-    let caption = truncate_columns(node.id, NODE_COLUMNS) + mark;
+    let header = if node.deferred { " (deferred)" } else { "" };
+    let caption = truncate_columns(node.id, NODE_COLUMNS) + header;
     if columns(&caption).is_multiple_of(2) { caption + " " } else { caption }
 }
 
@@ -95,10 +95,10 @@ fn cells(rows: &NodeLayers, captions: &[String]) -> Vec<Vec<TextBox>> {
     let x = assign_x_positions(rows, &reach, GAP as f64);
     // Rounding down keeps integer distances exact; the added 1e-6 keeps 2.9999999 from becoming 2.
     let left = |vertex: usize| (x[vertex] - reach[vertex].left + 1e-6).floor();
-    let least = rows.rows.iter().flatten().map(|&vertex| left(vertex)).fold(f64::MAX, f64::min);
+    let min = rows.rows.iter().flatten().map(|&vertex| left(vertex)).fold(f64::MAX, f64::min);
     let cell = |&vertex: &usize| TextBox {
         vertex,
-        left: (left(vertex) - least) as usize,
+        left: (left(vertex) - min) as usize,
         width: columns(&captions[vertex]) + 4,
     };
     rows.rows.iter().map(|row| row.iter().map(cell).collect()).collect()

@@ -167,8 +167,8 @@ impl TopologyBuilder {
     }
 
     /// Adds a diagnostic that was found elsewhere, so that it is listed with the others.
-    pub fn add_diagnostic(&mut self, problem: impl Into<String>) {
-        self.diagnostics.push(problem.into());
+    pub fn add_diagnostic(&mut self, diagnostic: impl Into<String>) {
+        self.diagnostics.push(diagnostic.into());
     }
 
     /// Returns the name of a node.

@@ -9,28 +9,28 @@ use super::validate::GraphDiagnostics;
 use super::{OutgoingEdges, ResolvedTarget, Topology};
 use crate::id::NodeId;
 
-pub(super) fn check(topology: &Topology, problems: &mut GraphDiagnostics) {
+pub(super) fn check(topology: &Topology, diagnostics: &mut GraphDiagnostics) {
     let start = &topology.start;
-    let is_loose = problems.dangling_sources.contains(&None);
+    let is_loose = diagnostics.dangling_sources.contains(&None);
     if start.edges.is_empty() && start.routes.is_empty() && !start.reaches_end && !is_loose {
-        problems.add("`START` has no outgoing edge", Some("add an edge from `START` to the first node".to_owned()));
+        diagnostics.add("`START` has no outgoing edge", Some("add an edge from `START` to the first node".to_owned()));
     } else if !is_loose && !has_dynamic_target(start) && !topology.exits.iter().any(has_dynamic_target) {
-        check_reachable(topology, problems);
+        check_reachable(topology, diagnostics);
     }
-    check_terminating(topology, problems);
+    check_terminating(topology, diagnostics);
 }
 
-fn check_reachable(topology: &Topology, problems: &mut GraphDiagnostics) {
-    let flow = flow_dominators(topology, &problems.dangling_targets);
+fn check_reachable(topology: &Topology, diagnostics: &mut GraphDiagnostics) {
+    let flow = flow_dominators(topology, &diagnostics.dangling_targets);
     for (_, node) in topology.nodes.iter().enumerate().filter(|(index, _)| !flow.is_reachable(*index)) {
         let help = "add an edge or a conditional edge to it, declare it as a `goto` target, or remove it";
-        problems.add(format!("node `{}` is unreachable", node.name), Some(help.to_owned()));
+        diagnostics.add(format!("node `{}` is unreachable", node.name), Some(help.to_owned()));
     }
     for (number, join) in topology.joins.iter().enumerate() {
         let vertex = topology.nodes.len() + number;
         for source in join.sources.iter().filter(|source| flow.dominates(vertex, source.index())) {
             let (target, source) = (&topology.node(join.target).name, &topology.node(*source).name);
-            problems.add(
+            diagnostics.add(
                 format!("join into `{target}` can never fire: `{source}` runs only after `{target}`"),
                 Some("use a plain edge, or remove that source".to_owned()),
             );
@@ -38,22 +38,22 @@ fn check_reachable(topology: &Topology, problems: &mut GraphDiagnostics) {
     }
 }
 
-fn check_terminating(topology: &Topology, problems: &mut GraphDiagnostics) {
+fn check_terminating(topology: &Topology, diagnostics: &mut GraphDiagnostics) {
     for (index, node) in topology.nodes.iter().enumerate() {
-        let is_loose = problems.dangling_sources.contains(&Some(NodeId(index as u32)));
+        let is_loose = diagnostics.dangling_sources.contains(&Some(NodeId(index as u32)));
         if node.goto_targets.is_none() && !is_loose && !has_successor(&topology.exits[index]) {
             let help = format!("add an edge from `{}` to `END`, or declare its `goto` targets", node.name);
-            problems.add(format!("node `{}` has no outgoing edge", node.name), Some(help));
+            diagnostics.add(format!("node `{}` has no outgoing edge", node.name), Some(help));
         }
     }
-    let ends = can_reach_end(topology, problems);
+    let ends = can_reach_end(topology, diagnostics);
     let stuck: Vec<String> = (topology.nodes.iter().zip(ends))
         .filter(|(_, ends)| !ends)
         .map(|(node, _)| format!("`{}`", node.name))
         .collect();
     if !stuck.is_empty() {
         let help = "give one of them an edge or a conditional edge to `END`";
-        problems.add(format!("`END` is unreachable from {}", stuck.join(", ")), Some(help.to_owned()));
+        diagnostics.add(format!("`END` is unreachable from {}", stuck.join(", ")), Some(help.to_owned()));
     }
 }
 
@@ -102,7 +102,7 @@ fn flow_dominators(topology: &Topology, entered: &[NodeId]) -> Dominators {
 }
 
 /// Marks the nodes from which the end can be reached.
-fn can_reach_end(topology: &Topology, problems: &GraphDiagnostics) -> Vec<bool> {
+fn can_reach_end(topology: &Topology, diagnostics: &GraphDiagnostics) -> Vec<bool> {
     let total = topology.nodes.len();
     let mut before: Vec<Vec<NodeId>> = vec![Vec::new(); total];
     let mut open = Vec::new();
@@ -117,7 +117,7 @@ fn can_reach_end(topology: &Topology, problems: &GraphDiagnostics) -> Vec<bool> 
         if is_drawn
             || has_dynamic_target(exits)
             || !has_successor(exits)
-            || problems.dangling_sources.contains(&Some(id))
+            || diagnostics.dangling_sources.contains(&Some(id))
         {
             open.push(id);
         }

@@ -59,7 +59,7 @@ fn error_messages(builder: &TopologyBuilder) -> Vec<String> {
         Ok(_) => Vec::new(),
         Err(error) => {
             assert_eq!(error.code(), ErrorCode::InvalidGraph);
-            error.diagnostics().iter().map(|problem| problem.message.clone()).collect()
+            error.diagnostics().iter().map(|diagnostic| diagnostic.message.clone()).collect()
         }
     }
 }

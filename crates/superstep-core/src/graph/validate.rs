@@ -31,48 +31,49 @@ impl GraphDiagnostics {
 }
 
 pub(super) fn compile(builder: &TopologyBuilder, messages: Vec<String>) -> Result<Topology> {
-    let mut problems = GraphDiagnostics::default();
+    let mut diagnostics = GraphDiagnostics::default();
     for complaint in builder.diagnostics.iter().cloned().chain(messages) {
-        problems.add(complaint, None);
+        diagnostics.add(complaint, None);
     }
     let nodes: Vec<&str> = builder.nodes.iter().map(|node| &*node.name).collect();
-    problems.diagnostics.extend(builder.migrations.problems(&builder.schema, &nodes));
-    let by_name = names(builder, &mut problems);
-    let mut topology = empty_topology(builder, by_name, &mut problems);
-    connect_edges(builder, &mut topology, &mut problems);
+    diagnostics.diagnostics.extend(builder.migrations.diagnostics(&builder.schema, &nodes));
+    let by_name = names(builder, &mut diagnostics);
+    let mut topology = empty_topology(builder, by_name, &mut diagnostics);
+    connect_edges(builder, &mut topology, &mut diagnostics);
     for name in &builder.breakpoints {
         if topology.find_node(name).is_none() {
             let help = nearest(&topology, name).map(|(_, help)| help);
-            problems.add(format!("breakpoint at unknown node `{name}`"), help);
+            diagnostics.add(format!("breakpoint at unknown node `{name}`"), help);
         }
     }
-    reachability::check(&topology, &mut problems);
-    if problems.diagnostics.is_empty() {
+    reachability::check(&topology, &mut diagnostics);
+    if diagnostics.diagnostics.is_empty() {
         topology.warnings = concurrent_writers::warnings(&topology);
         return Ok(topology);
     }
     Err(Error::with_diagnostics(
         ErrorCode::InvalidGraph,
         format!("graph `{}` is invalid", builder.name),
-        problems.diagnostics,
+        diagnostics.diagnostics,
     ))
 }
 
-fn names(builder: &TopologyBuilder, problems: &mut GraphDiagnostics) -> BTreeMap<Arc<str>, NodeId> {
+fn names(builder: &TopologyBuilder, diagnostics: &mut GraphDiagnostics) -> BTreeMap<Arc<str>, NodeId> {
     let mut by_name: BTreeMap<Arc<str>, NodeId> = BTreeMap::new();
     for (index, node) in builder.nodes.iter().enumerate() {
-        check_name(node, problems);
+        check_name(node, diagnostics);
         if let Some(shadowed) = by_name.insert(node.name.clone(), NodeId(index as u32)) {
-            problems.dangling_targets.push(shadowed);
-            problems.dangling_sources.insert(Some(shadowed));
-            problems.add(format!("duplicate node `{}`", node.name), Some("rename one of them".to_owned()));
+            diagnostics.dangling_targets.push(shadowed);
+            diagnostics.dangling_sources.insert(Some(shadowed));
+            diagnostics.add(format!("duplicate node `{}`", node.name), Some("rename one of them".to_owned()));
         }
     }
     let mut former: BTreeMap<&str, &Arc<str>> = BTreeMap::new();
     for (index, node) in builder.nodes.iter().enumerate() {
         for old in &node.options.former_names {
             if let Some(other) = former.insert(old, &node.name).filter(|other| *other != &node.name) {
-                problems.add(format!("nodes `{other}` and `{}` both declare the former name `{old}`", node.name), None);
+                diagnostics
+                    .add(format!("nodes `{other}` and `{}` both declare the former name `{old}`", node.name), None);
             }
             by_name.entry(old.as_str().into()).or_insert(NodeId(index as u32));
         }
@@ -85,34 +86,34 @@ fn names(builder: &TopologyBuilder, problems: &mut GraphDiagnostics) -> BTreeMap
     by_name
 }
 
-fn check_name(node: &UncheckedNode, problems: &mut GraphDiagnostics) {
+fn check_name(node: &UncheckedNode, diagnostics: &mut GraphDiagnostics) {
     let name = &node.name;
     if name.is_empty() {
-        problems.add("the name of a node is empty", None);
+        diagnostics.add("the name of a node is empty", None);
     } else if &**name == START_NAME || &**name == END_NAME || name.starts_with("__") {
-        problems.add(format!("node name `{name}` is reserved"), Some("names must not start with `__`".to_owned()));
+        diagnostics.add(format!("node name `{name}` is reserved"), Some("names must not start with `__`".to_owned()));
     } else if name.starts_with('#') {
-        problems
+        diagnostics
             .add(format!("node name `{name}` starts with `#`"), Some("`#` is reserved for node numbers".to_owned()));
     } else if name.contains(['|', ':']) {
-        problems
+        diagnostics
             .add(format!("node name `{name}` contains `|` or `:`"), Some("both are separators in paths".to_owned()));
     }
     if !node.has_action {
-        problems.add(format!("node `{name}` has no handler"), Some("give it a handler, or remove it".to_owned()));
+        diagnostics.add(format!("node `{name}` has no handler"), Some("give it a handler, or remove it".to_owned()));
     }
 }
 
 fn empty_topology(
     builder: &TopologyBuilder,
     by_name: BTreeMap<Arc<str>, NodeId>,
-    problems: &mut GraphDiagnostics,
+    diagnostics: &mut GraphDiagnostics,
 ) -> Topology {
     let mut topology = Topology {
         name: builder.name.clone(),
         schema: builder.schema.clone(),
-        input: fields(builder, builder.input.as_deref(), "input", problems),
-        output: fields(builder, builder.output.as_deref(), "output", problems),
+        input: fields(builder, builder.input.as_deref(), "input", diagnostics),
+        output: fields(builder, builder.output.as_deref(), "output", diagnostics),
         nodes: Vec::with_capacity(builder.nodes.len()),
         start: OutgoingEdges::default(),
         exits: vec![OutgoingEdges::default(); builder.nodes.len()],
@@ -125,7 +126,7 @@ fn empty_topology(
         node_order: None,
     };
     for index in 0..builder.nodes.len() {
-        let spec = build_node_spec(builder, &topology, NodeId(index as u32), problems);
+        let spec = build_node_spec(builder, &topology, NodeId(index as u32), diagnostics);
         topology.nodes.push(spec);
     }
     if builder.compat == Compat::LangGraph {
@@ -143,7 +144,7 @@ fn fields(
     builder: &TopologyBuilder,
     declared: Option<&[String]>,
     which: &str,
-    problems: &mut GraphDiagnostics,
+    diagnostics: &mut GraphDiagnostics,
 ) -> Vec<FieldId> {
     let schema = &builder.schema;
     let Some(declared) = declared else {
@@ -153,12 +154,12 @@ fn fields(
     for name in declared {
         match schema.find(name) {
             Some(id) if schema.field(id).flags.private => {
-                problems.add(format!("private field `{name}` is in the {which} schema"), None);
+                diagnostics.add(format!("private field `{name}` is in the {which} schema"), None);
             }
             Some(id) => ids.push(id),
             None => {
                 let help = schema.unknown_field(name).help;
-                problems.add(format!("the {which} schema has field `{name}`, which the state does not have"), help);
+                diagnostics.add(format!("the {which} schema has field `{name}`, which the state does not have"), help);
             }
         }
     }
@@ -169,7 +170,7 @@ fn build_node_spec(
     builder: &TopologyBuilder,
     topology: &Topology,
     id: NodeId,
-    problems: &mut GraphDiagnostics,
+    diagnostics: &mut GraphDiagnostics,
 ) -> NodeSpec {
     let node = &builder.nodes[id.index()];
     let options = &node.options;
@@ -179,7 +180,7 @@ fn build_node_spec(
                 let field = builder.schema.find(name);
                 if field.is_none() {
                     let help = builder.schema.unknown_field(name).help;
-                    problems.add(format!("node `{}` {verb} unknown field `{name}`", node.name), help);
+                    diagnostics.add(format!("node `{}` {verb} unknown field `{name}`", node.name), help);
                 }
                 field
             };
@@ -189,7 +190,7 @@ fn build_node_spec(
     let (reads, writes) = (declared(&options.reads, "reads"), declared(&options.writes, "writes"));
     let goto_targets = options.goto_targets.as_ref().map(|targets| {
         let context = EdgeContext { kind: "goto", from: &node.name, source: Some(EdgeSource::Node(id)) };
-        targets.iter().filter_map(|target| resolve_target(topology, &context, target, problems)).collect()
+        targets.iter().filter_map(|target| resolve_target(topology, &context, target, diagnostics)).collect()
     });
     NodeSpec {
         name: node.name.clone(),
@@ -217,23 +218,23 @@ fn former_names(builder: &TopologyBuilder, node: &UncheckedNode) -> Vec<String> 
     names
 }
 
-fn connect_edges(builder: &TopologyBuilder, topology: &mut Topology, problems: &mut GraphDiagnostics) {
+fn connect_edges(builder: &TopologyBuilder, topology: &mut Topology, diagnostics: &mut GraphDiagnostics) {
     for (from, to) in &builder.edges {
-        let source = resolve_source(topology, "edge", from, &endpoint_name(builder, to), problems);
+        let source = resolve_source(topology, "edge", from, &endpoint_name(builder, to), diagnostics);
         let context = EdgeContext { kind: "edge", from: &endpoint_name(builder, from), source };
-        let target = resolve_target(topology, &context, to, problems);
+        let target = resolve_target(topology, &context, to, diagnostics);
         match (source, target) {
             (Some(source), Some(ResolvedTarget::Node(id))) => exits_mut(topology, source).edges.push(id),
             (Some(source), Some(ResolvedTarget::End)) => exits_mut(topology, source).reaches_end = true,
-            (None, Some(ResolvedTarget::Node(id))) => problems.dangling_targets.push(id),
+            (None, Some(ResolvedTarget::Node(id))) => diagnostics.dangling_targets.push(id),
             _ => {}
         }
     }
     for route in &builder.routes {
-        connect_route(builder, topology, route, problems);
+        connect_route(builder, topology, route, diagnostics);
     }
     for (sources, target) in &builder.joins {
-        connect_join(builder, topology, sources, target, problems);
+        connect_join(builder, topology, sources, target, diagnostics);
     }
     let all = topology.exits.iter_mut().chain([&mut topology.start]);
     all.for_each(|exits| {
@@ -246,15 +247,15 @@ fn connect_route(
     builder: &TopologyBuilder,
     topology: &mut Topology,
     route: &UncheckedRoute,
-    problems: &mut GraphDiagnostics,
+    diagnostics: &mut GraphDiagnostics,
 ) {
     let target_names =
         route.targets.iter().flatten().map(|(target, _)| endpoint_name(builder, target)).collect::<Vec<_>>().join(", ");
-    let source = resolve_source(topology, "route", &route.from, &target_names, problems);
+    let source = resolve_source(topology, "route", &route.from, &target_names, diagnostics);
     let targets = route.targets.as_ref().map(|targets| {
         let context = EdgeContext { kind: "route", from: &endpoint_name(builder, &route.from), source };
         let resolve = |(target, label): &(Endpoint, Option<String>)| {
-            resolve_target(topology, &context, target, problems).map(|target| (target, label.clone()))
+            resolve_target(topology, &context, target, diagnostics).map(|target| (target, label.clone()))
         };
         targets.iter().filter_map(resolve).collect::<Vec<_>>()
     });
@@ -262,7 +263,7 @@ fn connect_route(
         Some(source) => {
             exits_mut(topology, source).routes.push(ConditionalEdge { decide: route.decide.clone(), targets })
         }
-        None => problems.dangling_targets.extend(targets.iter().flatten().filter_map(|(target, _)| target.node())),
+        None => diagnostics.dangling_targets.extend(targets.iter().flatten().filter_map(|(target, _)| target.node())),
     }
 }
 
@@ -271,39 +272,40 @@ fn connect_join(
     topology: &mut Topology,
     sources: &[Endpoint],
     target: &Endpoint,
-    problems: &mut GraphDiagnostics,
+    diagnostics: &mut GraphDiagnostics,
 ) {
     let to = endpoint_name(builder, target);
     if sources.is_empty() {
-        problems.add(format!("join into `{to}` has no sources"), None);
+        diagnostics.add(format!("join into `{to}` has no sources"), None);
     }
     let mut resolved = Vec::new();
     let mut is_whole = true;
     for source in sources {
-        match resolve_source(topology, "join", source, &to, problems) {
+        match resolve_source(topology, "join", source, &to, diagnostics) {
             Some(EdgeSource::Node(id)) => resolved.push(id),
-            Some(EdgeSource::Start) => problems.add(format!("join into `{to}` has `START` as a source"), None),
+            Some(EdgeSource::Start) => diagnostics.add(format!("join into `{to}` has `START` as a source"), None),
             None => is_whole = false,
         }
     }
     resolved.sort_unstable();
     resolved.dedup();
     let from = sources.iter().map(|source| endpoint_name(builder, source)).collect::<Vec<_>>().join(", ");
-    let target = resolve_target(topology, &EdgeContext { kind: "join", from: &from, source: None }, target, problems);
+    let target =
+        resolve_target(topology, &EdgeContext { kind: "join", from: &from, source: None }, target, diagnostics);
     match target {
         Some(ResolvedTarget::Node(target)) => {
             let join = topology.joins.len() as u32;
             for (position, source) in resolved.iter().enumerate() {
                 topology.exits[source.index()].joins.push((join, position as u32));
             }
-            problems.dangling_targets.extend((!is_whole).then_some(target));
+            diagnostics.dangling_targets.extend((!is_whole).then_some(target));
             topology.joins.push(Join { sources: resolved, target });
         }
         // A join before the end is not needed: the run ends only when all branches have ended.
         Some(ResolvedTarget::End) => {
             resolved.iter().for_each(|source| topology.exits[source.index()].reaches_end = true)
         }
-        None => problems.dangling_sources.extend(resolved.into_iter().map(Some)),
+        None => diagnostics.dangling_sources.extend(resolved.into_iter().map(Some)),
     }
 }
 
@@ -333,17 +335,17 @@ fn resolve_source(
     kind: &str,
     from: &Endpoint,
     to: &str,
-    problems: &mut GraphDiagnostics,
+    diagnostics: &mut GraphDiagnostics,
 ) -> Option<EdgeSource> {
     match &from.resolve_handle(topology.graph_tag) {
         Endpoint::Start => Some(EdgeSource::Start),
         Endpoint::End => {
-            problems.add(format!("{kind} `{END_NAME}` -> `{to}`: `END` cannot be a source"), None);
+            diagnostics.add(format!("{kind} `{END_NAME}` -> `{to}`: `END` cannot be a source"), None);
             None
         }
         Endpoint::Node(id) if id.index() < topology.nodes.len() => Some(EdgeSource::Node(*id)),
         Endpoint::Node(_) => {
-            problems.add(format!("{kind} into `{to}` has a source node of another graph"), None);
+            diagnostics.add(format!("{kind} into `{to}` has a source node of another graph"), None);
             None
         }
         Endpoint::Handle { .. } => None,
@@ -352,7 +354,7 @@ fn resolve_source(
                 return Some(EdgeSource::Node(id));
             }
             let (suggestion, help) = nearest(topology, name).unzip();
-            problems.add(format!("{kind} `{name}` -> `{to}`: no node `{name}`"), help);
+            diagnostics.add(format!("{kind} `{name}` -> `{to}`: no node `{name}`"), help);
             suggestion.map(EdgeSource::Node)
         }
     }
@@ -363,18 +365,18 @@ fn resolve_target(
     topology: &Topology,
     context: &EdgeContext<'_>,
     to: &Endpoint,
-    problems: &mut GraphDiagnostics,
+    diagnostics: &mut GraphDiagnostics,
 ) -> Option<ResolvedTarget> {
     let EdgeContext { kind, from, source } = context;
     let target = match &to.resolve_handle(topology.graph_tag) {
         Endpoint::End => Some(ResolvedTarget::End),
         Endpoint::Start => {
-            problems.add(format!("{kind} `{from}` -> `{START_NAME}`: `START` cannot be a target"), None);
+            diagnostics.add(format!("{kind} `{from}` -> `{START_NAME}`: `START` cannot be a target"), None);
             None
         }
         Endpoint::Node(id) if id.index() < topology.exits.len() => Some(ResolvedTarget::Node(*id)),
         Endpoint::Node(_) => {
-            problems.add(format!("{kind} from `{from}` has a target node of another graph"), None);
+            diagnostics.add(format!("{kind} from `{from}` has a target node of another graph"), None);
             None
         }
         Endpoint::Handle { .. } => None,
@@ -382,13 +384,13 @@ fn resolve_target(
             Some(id) => Some(ResolvedTarget::Node(id)),
             None => {
                 let (suggestion, help) = nearest(topology, name).unzip();
-                problems.add(format!("{kind} `{from}` -> `{name}`: no node `{name}`"), help);
+                diagnostics.add(format!("{kind} `{from}` -> `{name}`: no node `{name}`"), help);
                 suggestion.map(ResolvedTarget::Node)
             }
         },
     };
     if let (None, Some(source)) = (target, source) {
-        problems.dangling_sources.insert(source.node());
+        diagnostics.dangling_sources.insert(source.node());
     }
     target
 }

@@ -54,8 +54,8 @@ fn replace_if_ordered(expected: Ordering, current: &mut Value, input: Value) -> 
         (Value::Number(current), Value::Number(input)) => compare_numbers(input, current),
         (Value::String(current), Value::String(input)) => input.cmp(current),
         (current, input) => {
-            let fault = ValidationError::new(format!("cannot compare {} with {}", kind(input), kind(current)));
-            return Err(fault.with_help("only two numbers or two strings can be compared"));
+            let error = ValidationError::new(format!("cannot compare {} with {}", kind(input), kind(current)));
+            return Err(error.with_help("only two numbers or two strings can be compared"));
         }
     };
     if order != expected {
@@ -69,8 +69,8 @@ fn replace_if_ordered(expected: Ordering, current: &mut Value, input: Value) -> 
 /// `i64` may grow up to `u64::MAX`.
 fn sum(current: &Number, input: &Number) -> Result<Number, ValidationError> {
     let overflow = || {
-        let fault = ValidationError::new(format!("integer overflow: {current} + {input} exceeds 64 bits"));
-        fault.with_help("use a float, or reset the value with an overwrite")
+        let error = ValidationError::new(format!("integer overflow: {current} + {input} exceeds 64 bits"));
+        error.with_help("use a float, or reset the value with an overwrite")
     };
     if let (Some(a), Some(b)) = (current.as_i64(), input.as_i64()) {
         return a.checked_add(b).map(Number::from).ok_or_else(overflow);
@@ -84,12 +84,12 @@ fn sum(current: &Number, input: &Number) -> Result<Number, ValidationError> {
 }
 
 fn cannot_add(current: &Value, input: &Value) -> ValidationError {
-    let fault = ValidationError::new(format!("cannot add {} to {}", kind(input), kind(current)));
+    let error = ValidationError::new(format!("cannot add {} to {}", kind(input), kind(current)));
     match (current, input) {
-        (Value::Array(_), Value::Null) => fault,
-        (Value::Array(_), _) => fault.with_help("write an array, or give the field the reducer `append`"),
-        (Value::Object(_), Value::Object(_)) => fault.with_help("give the field the reducer `merge`"),
-        _ => fault,
+        (Value::Array(_), Value::Null) => error,
+        (Value::Array(_), _) => error.with_help("write an array, or give the field the reducer `append`"),
+        (Value::Object(_), Value::Object(_)) => error.with_help("give the field the reducer `merge`"),
+        _ => error,
     }
 }
 
@@ -195,10 +195,10 @@ mod tests {
             (json!(null), json!("a"), json!("a"), json!("a")),
             (json!(null), json!(null), json!(null), json!(null)),
         ];
-        for (current, input, greatest, least) in rows {
+        for (current, input, greatest, min) in rows {
             let change = |after: &Value| if *after == current { Change::Unchanged } else { Change::Set };
             check("max", current.clone(), input.clone(), Ok((greatest.clone(), change(&greatest))));
-            check("min", current.clone(), input, Ok((least.clone(), change(&least))));
+            check("min", current.clone(), input, Ok((min.clone(), change(&min))));
         }
         let rejected = [
             (json!(1), json!("a"), "cannot compare string with integer"),

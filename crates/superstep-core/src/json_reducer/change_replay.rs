@@ -194,7 +194,7 @@ mod tests {
         ];
         for (current, change, part, message) in rows {
             let mut value = current.clone();
-            let result = apply_delta(&mut value, &change, &part).map_err(|fault| fault.message);
+            let result = apply_delta(&mut value, &change, &part).map_err(|error| error.message);
             assert_eq!((result, value), (Err(message.to_string()), current), "{change:?}");
         }
     }

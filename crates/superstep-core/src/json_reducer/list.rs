@@ -52,8 +52,8 @@ pub(super) fn keep_last(current: &mut Value, input: Value, limit: usize) -> Chan
 pub(super) fn capped(current: &mut Value, input: Value, limit: usize) -> Result<Change, ValidationError> {
     let (present, added) = (length(current), length(&input));
     if added > 0 && present + added > limit {
-        let fault = ValidationError::new(format!("{present} items plus {added} more exceed the cap of {limit}"));
-        return Err(fault.with_help("write fewer items, overwrite the list, or use `keep_last` to drop the oldest"));
+        let error = ValidationError::new(format!("{present} items plus {added} more exceed the cap of {limit}"));
+        return Err(error.with_help("write fewer items, overwrite the list, or use `keep_last` to drop the oldest"));
     }
     Ok(append(current, input))
 }
@@ -241,7 +241,7 @@ mod tests {
         check("capped:3", json!(null), json!([1, 2, 3, 4]), Err("0 items plus 4 more exceed the cap of 3"));
     }
 
-    /// Design D1: an append costs as much as the appended items, so the list itself is not reallocated if its
+    /// An append costs as much as the appended items, so the list itself is not reallocated if its
     /// capacity suffices.
     #[test]
     fn appending_pushes_in_place() {

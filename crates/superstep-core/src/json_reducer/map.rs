@@ -46,8 +46,8 @@ fn fold(current: &mut Value, input: Value, depth: MergeDepth) -> Result<Change, 
             return Ok(Change::Set);
         }
         (current, input) => {
-            let fault = ValidationError::new(format!("cannot merge {} into {}", kind(&input), kind(current)));
-            return Err(fault.with_help("both values must be objects"));
+            let error = ValidationError::new(format!("cannot merge {} into {}", kind(&input), kind(current)));
+            return Err(error.with_help("both values must be objects"));
         }
     };
     let keys = merge_keys(map, input, depth);

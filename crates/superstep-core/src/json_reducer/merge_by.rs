@@ -199,11 +199,11 @@ mod tests {
         ];
         for (current, input, message, pointer) in rows {
             check("merge_by:id", current.clone(), input.clone(), Err(message));
-            let fault = JsonReducer::MergeBy("id".into()).reduce(&mut current.clone(), input).expect_err("refused");
-            assert_eq!(fault.pointer, pointer);
+            let error = JsonReducer::MergeBy("id".into()).reduce(&mut current.clone(), input).expect_err("refused");
+            assert_eq!(error.pointer, pointer);
         }
-        let fault =
+        let error =
             JsonReducer::MergeBy("a/b".into()).reduce(&mut json!([]), json!({ "a/b": [] })).expect_err("refused");
-        assert_eq!(fault.pointer, "/a~1b");
+        assert_eq!(error.pointer, "/a~1b");
     }
 }

@@ -58,8 +58,8 @@ impl JsonReducer {
             (Value::String(text), _) => JsonReducer::parse(text),
             (_, Some((name, argument))) => build(name, Some(argument)),
             (other, None) => {
-                let fault = ValidationError::new(format!("expected the name of a reducer, found {}", kind(other)));
-                Err(fault
+                let error = ValidationError::new(format!("expected the name of a reducer, found {}", kind(other)));
+                Err(error
                     .with_help("a reducer is a name such as `\"add\"` or `\"keep_last:10\"`, or `{\"one_of\": [..]}`"))
             }
         }
@@ -101,8 +101,8 @@ fn build(name: &str, argument: Option<&Value>) -> Result<JsonReducer, Validation
         "set_union" => JsonReducer::SetUnion,
         "set_once" => JsonReducer::SetOnce,
         "add_messages" => {
-            let fault = ValidationError::new("the reducer `add_messages` merges messages, not plain values");
-            return Err(fault.with_help("give the field the type `messages`"));
+            let error = ValidationError::new("the reducer `add_messages` merges messages, not plain values");
+            return Err(error.with_help("give the field the type `messages`"));
         }
         unknown => return Err(unknown_name(unknown)),
     };
@@ -233,7 +233,7 @@ mod tests {
         ];
         for (data, message) in rows {
             assert_eq!(
-                JsonReducer::from_data(&data).map_err(|fault| fault.message),
+                JsonReducer::from_data(&data).map_err(|error| error.message),
                 Err(message.to_string()),
                 "{data}"
             );

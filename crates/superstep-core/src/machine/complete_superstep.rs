@@ -94,8 +94,8 @@ impl Machine {
     pub(super) fn unsaved_task_entries(&mut self) -> Vec<PendingEntry> {
         let mut entries = Vec::new();
         for (index, slot) in self.slots.iter().enumerate() {
-            if let TaskStatus::Interrupted(questions) = &slot.status {
-                entries.extend(self.interrupt_entries(index, questions));
+            if let TaskStatus::Interrupted(interrupts) = &slot.status {
+                entries.extend(self.interrupt_entries(index, interrupts));
             }
         }
         let all: Vec<usize> = (0..self.slots.len()).collect();
@@ -112,19 +112,19 @@ impl Machine {
     }
 
     fn end_interrupted(&mut self) {
-        let interrupts = self.slots.iter().filter_map(|slot| match &slot.status {
-            TaskStatus::Interrupted(questions) => Some(questions.iter().cloned()),
+        let of_slots = self.slots.iter().filter_map(|slot| match &slot.status {
+            TaskStatus::Interrupted(interrupts) => Some(interrupts.iter().cloned()),
             _ => None,
         });
-        let open: Vec<Interrupt> = interrupts.flatten().collect();
+        let open: Vec<Interrupt> = of_slots.flatten().collect();
         if self.config.emits_events {
             // Interrupts are published after they are saved, in every durability mode.
             for index in 0..self.slots.len() {
-                let TaskStatus::Interrupted(questions) = &self.slots[index].status else { continue };
-                let (questions, step, (task, node)) = (questions.clone(), self.position.step + 1, self.names(index));
-                self.unsaved_events.push(MachineEvent::TaskInterrupted { task, node, step, questions });
+                let TaskStatus::Interrupted(interrupts) = &self.slots[index].status else { continue };
+                let (interrupts, step, (task, node)) = (interrupts.clone(), self.position.step + 1, self.names(index));
+                self.unsaved_events.push(MachineEvent::TaskInterrupted { task, node, step, interrupts });
             }
-            self.unsaved_events.push(MachineEvent::Interrupted { questions: open.clone() });
+            self.unsaved_events.push(MachineEvent::Interrupted { interrupts: open.clone() });
         }
         self.end_inside_superstep(MachineEnd::Interrupted(open), ThreadStatus::Interrupted);
     }

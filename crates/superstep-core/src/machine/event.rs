@@ -22,9 +22,9 @@ pub enum MachineEvent {
         /// Number of the superstep.
         step: i64,
         /// The part of the state that the task may read.
-        view: Option<StateRef>,
+        state: Option<StateRef>,
         /// Input of a send, in place of the state.
-        sent: Option<AnyValue>,
+        send_payload: Option<AnyValue>,
         /// The checkpoint that the task runs on.
         checkpoint: Option<CheckpointId>,
     },
@@ -61,7 +61,7 @@ pub enum MachineEvent {
         /// Number of the superstep.
         step: i64,
         /// Interrupts of the task.
-        questions: Vec<Interrupt>,
+        interrupts: Vec<Interrupt>,
     },
     /// A superstep was applied; published after it is saved.
     Values {
@@ -92,7 +92,7 @@ pub enum MachineEvent {
     /// The run waits for resume values.
     Interrupted {
         /// Open interrupts of the run.
-        questions: Vec<Interrupt>,
+        interrupts: Vec<Interrupt>,
     },
     /// A warning about a tolerated problem.
     Warning {

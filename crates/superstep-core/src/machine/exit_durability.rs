@@ -45,14 +45,14 @@ impl Machine {
     /// Adds a superstep to the unsaved work.
     pub(super) fn defer_superstep(&mut self, source: CheckpointSource, applied: Applied) {
         let mut unsaved = self.unsaved_work.take().unwrap_or_default();
-        let draft = unsaved.draft.get_or_insert_with(|| {
-            let draft = UnsavedCheckpoint { parent: self.parent(), step: self.position.step, source };
+        let builder = unsaved.draft.get_or_insert_with(|| {
+            let builder = UnsavedCheckpoint { parent: self.parent(), step: self.position.step, source };
             self.latest_checkpoint = Some(CheckpointId::from_bits(self.config.environment.new_id()));
-            draft
+            builder
         });
         // A fork or an update keeps its source, whatever supersteps follow.
-        if !matches!(draft.source, CheckpointSource::Fork | CheckpointSource::Update) {
-            draft.source = source;
+        if !matches!(builder.source, CheckpointSource::Fork | CheckpointSource::Update) {
+            builder.source = source;
         }
         for (field, change) in applied.changes {
             let earlier = unsaved.changes.remove(&field).unwrap_or(Change::Unchanged);
@@ -60,7 +60,7 @@ impl Machine {
         }
         // The superstep is complete: of its pending entries, only resume values for saved interrupts are still
         // needed.
-        let parent = draft.parent;
+        let parent = builder.parent;
         unsaved.pending.retain(|entry| matches!(entry.entry, TaskEntry::Resume(_)) && Some(entry.checkpoint) == parent);
         unsaved.status = self.status();
         self.unsaved_work = Some(unsaved);

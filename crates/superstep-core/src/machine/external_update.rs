@@ -63,7 +63,7 @@ impl Machine {
         for StateUpdate { update, as_node } in updates {
             let node = self.resolve_as_node(&as_node)?;
             let mut resolved = super::task_finished::validate_update(&self.graph, update, &mut self.warnings)
-                .map_err(|problems| Error::with_diagnostics(ErrorCode::InputInvalid, INVALID_UPDATE, problems))?;
+                .map_err(|diagnostics| Error::with_diagnostics(ErrorCode::InputInvalid, INVALID_UPDATE, diagnostics))?;
             self.assign_ids(&mut resolved);
             folds.push(TaskUpdate {
                 node: node.map_or_else(|| "update".into(), |id| self.graph.node(id).name.clone()),

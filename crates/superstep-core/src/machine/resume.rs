@@ -24,11 +24,11 @@ impl Machine {
     pub fn resume(&mut self, resume: Resume) -> Result<()> {
         self.save_migrated();
         let open = if is_enabled(SeededBug::ResumeTwice) { self.all_interrupts() } else { self.open_interrupts() };
-        let answers = match resume {
+        let resume_values = match resume {
             Resume::Single(value) => vec![(single_open_interrupt(&open)?, value)],
-            Resume::ById(answers) => answers.into_iter().collect(),
+            Resume::ById(resume_values) => resume_values.into_iter().collect(),
         };
-        if answers.is_empty() {
+        if resume_values.is_empty() {
             return Err(Error::new(ErrorCode::InvalidResume, "no resume values were given").with_help(
                 "give a resume value \
                      for each interrupt id",
@@ -36,11 +36,11 @@ impl Machine {
         }
         let time = self.config.environment.now();
         let mut entries = Vec::new();
-        for (id, value) in answers {
-            let Some(interrupt) = open.iter().find(|interrupt| interrupt.question.id == id) else {
+        for (id, value) in resume_values {
+            let Some(interrupt) = open.iter().find(|interrupt| interrupt.interrupt.id == id) else {
                 return Err(self.interrupt_not_open(id, &open));
             };
-            validate_resume_value(&interrupt.question, &value)?;
+            validate_resume_value(&interrupt.interrupt, &value)?;
             let entry = TaskEntry::Resume(ResumeValue { id, value, time });
             entries.push(PendingEntry { entry, ..interrupt.pending.clone() });
         }
@@ -69,17 +69,17 @@ impl Machine {
     /// Returns an error if this checkpoint has no such interrupt or a value does not fit; nothing is changed then.
     pub fn fork_with_resume(&mut self, resume: Resume) -> Result<()> {
         let interrupts: Vec<OpenInterrupt> = self.all_interrupts();
-        let answers = match resume {
+        let resume_values = match resume {
             Resume::Single(value) => vec![(single_open_interrupt(&interrupts)?, value)],
-            Resume::ById(answers) => answers.into_iter().collect(),
+            Resume::ById(resume_values) => resume_values.into_iter().collect(),
         };
         let mut moved = Vec::new();
-        for (id, value) in answers {
-            let Some(interrupt) = interrupts.iter().find(|interrupt| interrupt.question.id == id) else {
+        for (id, value) in resume_values {
+            let Some(interrupt) = interrupts.iter().find(|interrupt| interrupt.interrupt.id == id) else {
                 return Err(self.interrupt_not_open(id, &interrupts));
             };
-            validate_resume_value(&interrupt.question, &value)?;
-            moved.push((interrupt.pending.task, interrupt.question.clone(), value));
+            validate_resume_value(&interrupt.interrupt, &value)?;
+            moved.push((interrupt.pending.task, interrupt.interrupt.clone(), value));
         }
         let mut locations = BTreeMap::new();
         for (task, question, _) in &moved {
@@ -103,17 +103,17 @@ impl Machine {
 
     /// Returns the index of the task that raised an interrupt, and the ordinal of the interrupt in that task; on a
     /// fork the same ordinal is the same interrupt.
-    fn locate_interrupt(&self, task: TaskId, question: &Interrupt) -> Result<(usize, u32)> {
+    fn locate_interrupt(&self, task: TaskId, interrupt: &Interrupt) -> Result<(usize, u32)> {
         let location =
             self.position.next_tasks.iter().position(|scheduled| self.task_id(scheduled) == task).and_then(|index| {
                 let mut ordinals = (0..1_000).chain(ERROR_HANDLER_ORDINAL_BASE..ERROR_HANDLER_ORDINAL_BASE + 1_000);
-                ordinals.find(|ordinal| interrupt_id(task, *ordinal) == question.id).map(|ordinal| (index, ordinal))
+                ordinals.find(|ordinal| interrupt_id(task, *ordinal) == interrupt.id).map(|ordinal| (index, ordinal))
             });
         location.ok_or_else(|| {
             let message = format!(
                 "interrupt `{}` was raised in a subgraph or a recorded step of `{}` and cannot be resumed \
                      again from this checkpoint",
-                question.name, question.node
+                interrupt.name, interrupt.node
             );
             Error::new(ErrorCode::InvalidResume, message)
                 .with_help("run from this checkpoint without a resume value; the node interrupts again")
@@ -121,27 +121,27 @@ impl Machine {
     }
 
     pub(super) fn collect_resume_values(&mut self) {
-        let answers = self.pending.iter().filter_map(|entry| match &entry.entry {
-            TaskEntry::Resume(answer) => Some((answer.id, answer.value.clone())),
+        let resume_values = self.pending.iter().filter_map(|entry| match &entry.entry {
+            TaskEntry::Resume(resume_value) => Some((resume_value.id, resume_value.value.clone())),
             _ => None,
         });
-        let answers: ResumeValues = answers.collect();
-        if !answers.is_empty() {
-            let mut all = self.answers.as_deref().cloned().unwrap_or_default();
-            all.extend(answers);
-            self.answers = Some(Arc::new(all));
+        let resume_values: ResumeValues = resume_values.collect();
+        if !resume_values.is_empty() {
+            let mut all = self.resume_values.as_deref().cloned().unwrap_or_default();
+            all.extend(resume_values);
+            self.resume_values = Some(Arc::new(all));
         }
     }
 
     /// Sets the resume values that the parent graph holds for this subgraph.
-    pub fn set_resume_values(&mut self, answers: Option<Arc<ResumeValues>>) {
-        self.answers = answers;
+    pub fn set_resume_values(&mut self, values: Option<Arc<ResumeValues>>) {
+        self.resume_values = values;
     }
 
     fn all_interrupts(&self) -> Vec<OpenInterrupt> {
         let interrupts = self.pending.iter().filter_map(|pending| match &pending.entry {
-            TaskEntry::Interrupt(question) => {
-                Some(OpenInterrupt { question: question.clone(), pending: pending.clone() })
+            TaskEntry::Interrupt(interrupt) => {
+                Some(OpenInterrupt { interrupt: interrupt.clone(), pending: pending.clone() })
             }
             _ => None,
         });
@@ -149,11 +149,13 @@ impl Machine {
     }
 
     fn open_interrupts(&self) -> Vec<OpenInterrupt> {
-        let is_answered = |id: InterruptId| {
-            self.pending.iter().any(|entry| matches!(&entry.entry, TaskEntry::Resume(answer) if answer.id == id))
+        let is_resumed = |id: InterruptId| {
+            self.pending
+                .iter()
+                .any(|entry| matches!(&entry.entry, TaskEntry::Resume(resume_value) if resume_value.id == id))
         };
         let mut interrupts = self.all_interrupts();
-        interrupts.retain(|interrupt| !is_answered(interrupt.question.id));
+        interrupts.retain(|interrupt| !is_resumed(interrupt.interrupt.id));
         interrupts
     }
 
@@ -165,7 +167,7 @@ impl Machine {
 
     fn interrupt_not_open(&self, id: InterruptId, open: &[OpenInterrupt]) -> Error {
         let answered = self.pending.iter().find_map(|entry| match &entry.entry {
-            TaskEntry::Resume(answer) if answer.id == id => Some(answer.time),
+            TaskEntry::Resume(resume_value) if resume_value.id == id => Some(resume_value.time),
             _ => None,
         });
         match answered {
@@ -194,19 +196,19 @@ pub fn already_resumed(id: InterruptId, time: i64) -> Error {
 }
 
 struct OpenInterrupt {
-    question: Interrupt,
+    interrupt: Interrupt,
     pending: PendingEntry,
 }
 
 fn describe_open_interrupts(open: &[OpenInterrupt]) -> String {
     let ids: Vec<String> =
-        open.iter().map(|interrupt| format!("{} (`{}`)", interrupt.question.id, interrupt.question.name)).collect();
+        open.iter().map(|interrupt| format!("{} (`{}`)", interrupt.interrupt.id, interrupt.interrupt.name)).collect();
     if ids.is_empty() { "the thread has no open interrupt".to_owned() } else { format!("open: {}", ids.join(", ")) }
 }
 
 fn single_open_interrupt(open: &[OpenInterrupt]) -> Result<InterruptId> {
     match open {
-        [one] => Ok(one.question.id),
+        [one] => Ok(one.interrupt.id),
         [] => Err(Error::new(ErrorCode::InvalidResume, "the thread has no open interrupt")
             .with_help("start it with an input, or call `continue_thread`")),
         several => Err(Error::new(
@@ -217,16 +219,16 @@ fn single_open_interrupt(open: &[OpenInterrupt]) -> Result<InterruptId> {
     }
 }
 
-fn validate_resume_value(question: &Interrupt, value: &Value) -> Result<()> {
-    let Some(schema) = &question.resume_schema else { return Ok(()) };
-    let faults: Vec<ValidationError> = match JsonSchema::new(schema.clone()) {
+fn validate_resume_value(interrupt: &Interrupt, value: &Value) -> Result<()> {
+    let Some(schema) = &interrupt.resume_schema else { return Ok(()) };
+    let errors: Vec<ValidationError> = match JsonSchema::new(schema.clone()) {
         Ok(schema) => crate::types::FieldType::Schema(schema).check(value).err().unwrap_or_default(),
-        Err(fault) => vec![fault],
+        Err(error) => vec![error],
     };
-    if faults.is_empty() {
+    if errors.is_empty() {
         return Ok(());
     }
-    let message = format!("the resume value for `{}` does not match its schema", question.name);
-    Err(Error::with_diagnostics(ErrorCode::InvalidResume, message, faults.into_iter().map(Diagnostic::from).collect())
+    let message = format!("the resume value for `{}` does not match its schema", interrupt.name);
+    Err(Error::with_diagnostics(ErrorCode::InvalidResume, message, errors.into_iter().map(Diagnostic::from).collect())
         .with_help("the interrupt stays open; resume again with a valid value"))
 }

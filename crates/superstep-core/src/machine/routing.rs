@@ -65,7 +65,7 @@ impl Machine {
         let RouteOrigin { node, name, trigger, allowed } = *leading;
         for hop in go {
             let (endpoint, send) = match hop {
-                GotoTarget::To(endpoint) => (endpoint, None),
+                GotoTarget::Node(endpoint) => (endpoint, None),
                 GotoTarget::Send(send) => {
                     let input = SendInput { index: 0, payload: send.payload, timeout: send.timeout };
                     (send.node, Some(Arc::new(input)))

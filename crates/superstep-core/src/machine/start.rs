@@ -69,7 +69,7 @@ impl Machine {
         graph: Arc<Topology>,
         config: MachineConfig,
         loaded: Option<CheckpointTuple>,
-        warm: Option<CachedState>,
+        cached_state: Option<CachedState>,
     ) -> Result<Self> {
         let schema = graph.schema.clone();
         let first_step = if graph.compat == Compat::LangGraph { -2 } else { -1 };
@@ -96,7 +96,7 @@ impl Machine {
             events: Vec::new(),
             unsaved_events: Vec::new(),
             saving_events: Vec::new(),
-            answers: None,
+            resume_values: None,
             supersteps: 0,
             recent: Vec::new(),
             warnings: Vec::new(),
@@ -110,17 +110,17 @@ impl Machine {
             start_step: first_step,
         };
         if let Some(loaded) = loaded {
-            machine.restore(loaded, warm)?;
+            machine.restore(loaded, cached_state)?;
         }
         Ok(machine)
     }
 
     /// Restores the position and the state of a checkpoint.
-    fn restore(&mut self, mut loaded: CheckpointTuple, warm: Option<CachedState>) -> Result<()> {
+    fn restore(&mut self, mut loaded: CheckpointTuple, cached_state: Option<CachedState>) -> Result<()> {
         let schema = self.graph.schema.clone();
-        match warm.filter(|warm| warm.checkpoint == loaded.checkpoint.id) {
-            Some(warm) => {
-                (self.state, self.fields_not_in_checkpoint) = (warm.state, warm.unknown);
+        match cached_state.filter(|cached_state| cached_state.checkpoint == loaded.checkpoint.id) {
+            Some(cached_state) => {
+                (self.state, self.fields_not_in_checkpoint) = (cached_state.state, cached_state.unknown);
                 self.written = restore_written_fields(&schema, &loaded.checkpoint);
             }
             None => {
@@ -205,12 +205,12 @@ impl Machine {
     }
 
     fn read_input(&mut self, input: UncheckedUpdate) -> Result<Update> {
-        let mut problems = Vec::new();
+        let mut diagnostics = Vec::new();
         if let UncheckedUpdate::Json(map) = &input {
             let is_closed = |id: &FieldId| !self.graph.input.contains(id);
             let schema = &self.graph.schema;
             let closed_fields = map.keys().filter(|name| schema.find(name).as_ref().is_some_and(is_closed));
-            problems.extend(closed_fields.map(|name| Diagnostic {
+            diagnostics.extend(closed_fields.map(|name| Diagnostic {
                 pointer: format!("/{name}"),
                 message: format!("field `{name}` is not part of the input"),
                 help: None,
@@ -223,26 +223,26 @@ impl Machine {
         let update = match resolved {
             Ok(update) => update,
             Err(more) => {
-                problems.extend(more);
+                diagnostics.extend(more);
                 Update::new()
             }
         };
         for write in update.writes().iter().filter(|write| !self.graph.input.contains(&write.field)) {
             let name = &self.graph.schema.field(write.field).name;
-            if !problems.iter().any(|problem| problem.pointer == format!("/{name}")) {
+            if !diagnostics.iter().any(|diagnostic| diagnostic.pointer == format!("/{name}")) {
                 let message = format!("field `{name}` is not part of the input");
-                problems.push(Diagnostic { pointer: format!("/{name}"), message, help: None });
+                diagnostics.push(Diagnostic { pointer: format!("/{name}"), message, help: None });
             }
         }
-        problems.extend(missing);
-        if problems.is_empty() {
+        diagnostics.extend(missing);
+        if diagnostics.is_empty() {
             return Ok(update);
         }
-        let is_type = |problem: &Diagnostic| {
-            ["expected", "invalid type", "invalid value"].iter().any(|start| problem.message.starts_with(start))
+        let is_type = |diagnostic: &Diagnostic| {
+            ["expected", "invalid type", "invalid value"].iter().any(|start| diagnostic.message.starts_with(start))
         };
-        let code = if problems.iter().all(is_type) { ErrorCode::TypeMismatch } else { ErrorCode::InputInvalid };
-        Err(Error::with_diagnostics(code, INVALID, problems).with_help(CORRECT))
+        let code = if diagnostics.iter().all(is_type) { ErrorCode::TypeMismatch } else { ErrorCode::InputInvalid };
+        Err(Error::with_diagnostics(code, INVALID, diagnostics).with_help(CORRECT))
     }
 
     /// Returns the required fields that are missing in the first input of a thread.
@@ -320,7 +320,7 @@ impl Machine {
                     }
                     TaskEntry::Skipped => status = TaskStatus::Skipped { persisted: true },
                     TaskEntry::Failed(_) | TaskEntry::Rejected(_) => {}
-                    TaskEntry::Interrupt(question) if !self.is_resumed(question.id) => open.push(question.clone()),
+                    TaskEntry::Interrupt(interrupt) if !self.is_resumed(interrupt.id) => open.push(interrupt.clone()),
                     TaskEntry::Interrupt(_) | TaskEntry::Resume(_) => {}
                     TaskEntry::Recorded { key, value } => drop(records.insert(key.clone(), value.clone())),
                 }
@@ -335,6 +335,6 @@ impl Machine {
     }
 
     fn is_resumed(&self, id: InterruptId) -> bool {
-        self.answers.as_ref().is_some_and(|answers| answers.contains_key(&id))
+        self.resume_values.as_ref().is_some_and(|resume_values| resume_values.contains_key(&id))
     }
 }

@@ -154,9 +154,9 @@ pub fn restore_checkpoint(graph: &Topology, loaded: CheckpointTuple) -> Result<R
     let migrated: FieldSet = changed.iter().filter_map(|name| schema.find(name)).collect();
     for id in migrated.iter() {
         let field = schema.field(id);
-        let faults = if schema.types == TypeChecks::Enforce { field.ops.check_type(&*state) } else { Vec::new() };
-        if let Some(fault) = faults.into_iter().next().or_else(|| field.check(&*state).err()) {
-            return Err(value_mismatch(schema, &loaded.checkpoint, &field.name, &fault));
+        let errors = if schema.types == TypeChecks::Enforce { field.ops.check_type(&*state) } else { Vec::new() };
+        if let Some(error) = errors.into_iter().next().or_else(|| field.check(&*state).err()) {
+            return Err(value_mismatch(schema, &loaded.checkpoint, &field.name, &error));
         }
     }
     Ok(RestoredCheckpoint { state, loaded, migrated_from: from, written, migrated })
@@ -179,7 +179,7 @@ pub fn restore_state(schema: &Schema, loaded: &CheckpointTuple) -> Result<(Arc<A
                 .field(id)
                 .ops
                 .apply_delta(target, change, part.clone())
-                .map_err(|fault| value_mismatch(schema, checkpoint, name, &fault))?;
+                .map_err(|error| value_mismatch(schema, checkpoint, name, &error))?;
         }
     }
     Ok((state, restore_written_fields(schema, checkpoint)))
@@ -223,8 +223,8 @@ pub(super) fn unknown_fields(schema: &Schema, loaded: &CheckpointTuple) -> Field
     if loaded.fields.len() == tracked().count() {
         return FieldSet::default();
     }
-    let is_known = |name: &str| loaded.fields.iter().any(|(stored, _)| schema.find(stored) == schema.find(name));
-    tracked().filter(|(_, field)| !is_known(&field.name)).map(|(id, _)| id).collect()
+    let exists = |name: &str| loaded.fields.iter().any(|(stored, _)| schema.find(stored) == schema.find(name));
+    tracked().filter(|(_, field)| !exists(&field.name)).map(|(id, _)| id).collect()
 }
 
 impl Machine {
@@ -253,8 +253,8 @@ pub(super) fn from_stored_output(graph: &Topology, stored: &StoredOutput) -> Res
     let mut update = Update::new();
     for write in &stored.writes {
         let Some(field) = schema.find(&write.field) else {
-            let problem = schema.unknown_field(&write.field);
-            return Err(Error::new(ErrorCode::InvalidGraph, format!("stored task result: {}", problem.message)));
+            let diagnostic = schema.unknown_field(&write.field);
+            return Err(Error::new(ErrorCode::InvalidGraph, format!("stored task result: {}", diagnostic.message)));
         };
         let how = if write.overwrite { WriteMode::Overwrite } else { WriteMode::Reduce };
         update.push(Write { field, mode: how, value: write.value.clone() });

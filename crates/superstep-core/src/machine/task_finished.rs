@@ -36,7 +36,7 @@ impl Machine {
         let status = match end {
             TaskEnd::Finished(output) => self.done(index, output, false),
             TaskEnd::Cached(output) => self.done(index, output, true),
-            TaskEnd::Interrupted(questions) => TaskStatus::Interrupted(questions),
+            TaskEnd::Interrupted(interrupts) => TaskStatus::Interrupted(interrupts),
             TaskEnd::Paused(nodes) => TaskStatus::Paused(nodes),
             TaskEnd::Failed(error) => self.failed(index, error),
             TaskEnd::Cancelled => TaskStatus::Cancelled,
@@ -84,14 +84,15 @@ impl Machine {
     fn resolve(&mut self, index: usize, output: TaskOutput, cached: bool) -> Result<ResolvedOutput> {
         let node = self.slots[index].task.node;
         let mut resolved = ResolvedOutput { cached, ..ResolvedOutput::default() };
-        for draft in output.updates {
+        for builder in output.updates {
             let mut notes = Vec::new();
-            let update = validate_update(&self.graph, draft, &mut notes);
+            let update = validate_update(&self.graph, builder, &mut notes);
             notes.into_iter().for_each(|note| self.warn(note));
-            let update = update.map_err(|problems| {
-                let is_unknown = problems.iter().any(|problem| problem.message.starts_with("no field"));
+            let update = update.map_err(|diagnostics| {
+                let is_unknown = diagnostics.iter().any(|diagnostic| diagnostic.message.starts_with("no field"));
                 let code = if is_unknown { ErrorCode::UnknownField } else { ErrorCode::TypeMismatch };
-                let error = Error::with_diagnostics(code, "the update of the node does not match the state", problems);
+                let error =
+                    Error::with_diagnostics(code, "the update of the node does not match the state", diagnostics);
                 if is_unknown {
                     error
                 } else {
@@ -112,7 +113,7 @@ impl Machine {
                     .with_help("use a parent command only in a graph that runs as a subgraph"));
             }
             debug_assert!(
-                parent_command.scope != CommandScope::Here,
+                parent_command.scope != CommandScope::Current,
                 "a parent command is addressed to \
                  another graph"
             );
@@ -184,10 +185,10 @@ impl Machine {
 
     pub(super) fn resolve_command(&mut self, output: TaskOutput) -> Result<(Update, Routing)> {
         let mut update = Update::new();
-        for draft in output.updates {
-            let more = validate_update(&self.graph, draft, &mut self.warnings);
-            update.extend(more.map_err(|problems| {
-                Error::with_diagnostics(ErrorCode::InputInvalid, "the update does not match the state", problems)
+        for builder in output.updates {
+            let more = validate_update(&self.graph, builder, &mut self.warnings);
+            update.extend(more.map_err(|diagnostics| {
+                Error::with_diagnostics(ErrorCode::InputInvalid, "the update does not match the state", diagnostics)
             })?);
         }
         let mut leads = Routing::default();
@@ -322,9 +323,9 @@ impl Machine {
     pub(super) fn interrupt_entries(
         &self,
         index: usize,
-        questions: &[Interrupt],
+        interrupts: &[Interrupt],
     ) -> Vec<crate::checkpoint::PendingEntry> {
-        questions.iter().filter_map(|question| self.entry(index, TaskEntry::Interrupt(question.clone()))).collect()
+        interrupts.iter().filter_map(|interrupt| self.entry(index, TaskEntry::Interrupt(interrupt.clone()))).collect()
     }
 }
 
@@ -333,19 +334,19 @@ pub(super) fn finished_nodes(slots: &[super::TaskSlot]) -> SmallVec<[NodeId; 4]>
     slots.iter().filter(|slot| matches!(slot.status, TaskStatus::Done { .. })).map(|slot| slot.task.node).collect()
 }
 
-/// Validates an update against the schema. LangGraph mode drops unknown field names.
+/// Validates an update against the schema. Compatibility mode drops unknown field names.
 pub(super) fn validate_update(
     graph: &Topology,
-    draft: UncheckedUpdate,
+    builder: UncheckedUpdate,
     notes: &mut Vec<String>,
 ) -> Result<Update, Vec<Diagnostic>> {
-    let draft = match draft {
+    let builder = match builder {
         UncheckedUpdate::Json(mut map) if graph.compat == Compat::LangGraph => {
             // `__root__` stays, so that a result that is not a map is rejected, as in LangGraph.
             map.retain(|name, _| name == "__root__" || graph.schema.find(name).is_some());
             UncheckedUpdate::Json(map)
         }
-        draft => draft,
+        builder => builder,
     };
-    draft.validate(&graph.schema, notes)
+    builder.validate(&graph.schema, notes)
 }

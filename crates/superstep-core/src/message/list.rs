@@ -51,7 +51,7 @@ impl Messages {
     }
 
     /// Iterates over the shared messages, in order, for use without a copy.
-    pub fn shared(&self) -> impl DoubleEndedIterator<Item = &Arc<Message>> + ExactSizeIterator {
+    pub fn iter_arcs(&self) -> impl DoubleEndedIterator<Item = &Arc<Message>> + ExactSizeIterator {
         self.list.iter()
     }
 

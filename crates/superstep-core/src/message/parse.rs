@@ -98,7 +98,7 @@ fn read_pair(pair: Vec<Value>) -> Result<Message, ValidationError> {
     let Ok([Value::String(role), content]) = pair else {
         return Err(ValidationError::new("a message in list form must be a `[role, content]` pair"));
     };
-    match MessageKind::from_name(&role).map_err(|fault| fault.with_pointer("/0"))? {
+    match MessageKind::from_name(&role).map_err(|error| error.with_pointer("/0"))? {
         MessageKind::Role(role) => Ok(Message::new(role, Content::try_from(content).map_err(under("1"))?)),
         MessageKind::Removal => Err(ValidationError::new("a removal must be an object with `id`, not a pair")),
     }
@@ -128,9 +128,9 @@ fn take_kind(object: &mut Object) -> Result<MessageKind, ValidationError> {
     let class = named(object, "type")?;
     let kind = match (role, class) {
         (None, None) => return Err(ValidationError::new("a message requires `role` or `type`")),
-        (None, Some(class)) => MessageKind::from_name(class).map_err(|fault| fault.with_pointer("/type"))?,
+        (None, Some(class)) => MessageKind::from_name(class).map_err(|error| error.with_pointer("/type"))?,
         (Some(role), class) => {
-            let kind = MessageKind::from_name(role).map_err(|fault| fault.with_pointer("/role"))?;
+            let kind = MessageKind::from_name(role).map_err(|error| error.with_pointer("/role"))?;
             match class.and_then(|class| MessageKind::named(class).map(|other| (class, other))) {
                 Some((class, other)) if other != kind => {
                     return Err(ValidationError::new(format!("role `{role}` and type `{class}` do not match"))
@@ -219,9 +219,9 @@ fn take<T>(
 
 /// Prepends a segment to the pointer of an error.
 pub(super) fn under(segment: impl std::fmt::Display) -> impl FnOnce(ValidationError) -> ValidationError {
-    move |fault| {
-        let pointer = format!("/{segment}{}", fault.pointer);
-        fault.with_pointer(pointer)
+    move |error| {
+        let pointer = format!("/{segment}{}", error.pointer);
+        error.with_pointer(pointer)
     }
 }
 

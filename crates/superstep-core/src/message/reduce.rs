@@ -332,8 +332,8 @@ mod tests {
                 assert_eq!(change, expected);
                 assert_replays(&list(before), &messages, &change);
             }
-            (Err(fault), Err(expected)) => {
-                assert_eq!(fault.message, expected);
+            (Err(error), Err(expected)) => {
+                assert_eq!(error.message, expected);
                 assert_eq!(messages, list(before));
             }
             (got, expected) => panic!("expected {expected:?}, got {got:?}"),
@@ -421,7 +421,7 @@ mod tests {
         let mut next = 0;
         for _ in 0..2 {
             let mut edits = MessageUpdates::from([Message::user("hi"), Message::user("hi").with_id("mine")]);
-            edits.stamp(&mut || {
+            edits.assign_ids(&mut || {
                 next += 1;
                 format!("new-{next}").into()
             });

@@ -12,8 +12,8 @@ fn read(value: Value) -> Message {
 }
 
 fn parse_error(value: Value) -> String {
-    let fault = Message::try_from(value).unwrap_err();
-    format!("{} at `{}`", fault.message, fault.pointer)
+    let error = Message::try_from(value).unwrap_err();
+    format!("{} at `{}`", error.message, error.pointer)
 }
 
 /// Asserts that the first value, parsed as a message, is written as the second.
@@ -276,8 +276,8 @@ fn updates_are_read_from_one_element_or_a_list() {
     assert_eq!(edits(json!("hi")), "hi".into());
     assert_eq!(edits(json!([])), MessageUpdates::default());
     assert_eq!(edits(json!([["ai", "hi"], "you"])), [Message::assistant("hi"), Message::user("you")].into());
-    let fault = MessageUpdates::try_from(json!(["hi", { "role": "robot" }])).unwrap_err();
-    assert_eq!(fault.pointer, "/1/role");
+    let error = MessageUpdates::try_from(json!(["hi", { "role": "robot" }])).unwrap_err();
+    assert_eq!(error.pointer, "/1/role");
     assert!(MessageUpdates::try_from(json!({ "type": "remove" })).is_err());
 }
 

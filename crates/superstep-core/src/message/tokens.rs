@@ -53,7 +53,7 @@ fn of_part(part: &ContentPart) -> u64 {
 
 /// Estimates four ASCII characters as one token and every other character as one, which rather overestimates.
 pub(crate) fn of_text(text: &str) -> u64 {
-    let (ascii, other) = text.chars().fold((0_u64, 0_u64), |(ascii, other), letter| match letter.is_ascii() {
+    let (ascii, other) = text.chars().fold((0_u64, 0_u64), |(ascii, other), character| match character.is_ascii() {
         true => (ascii + 1, other),
         false => (ascii, other + 1),
     });

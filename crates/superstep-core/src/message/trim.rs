@@ -154,12 +154,12 @@ pub fn add_missing_tool_results<'a>(messages: &'a [Arc<Message>], reason: &str) 
         if message.tool_calls.is_empty() {
             continue;
         }
-        let answers = after.iter().take_while(|message| message.role == Role::Tool).count();
-        closed.extend_from_slice(&after[..answers]);
-        rest = &after[answers..];
+        let tool_result_count = after.iter().take_while(|message| message.role == Role::Tool).count();
+        closed.extend_from_slice(&after[..tool_result_count]);
+        rest = &after[tool_result_count..];
         closed.extend(open_calls(message, after).map(|call| {
-            let answer = Message::tool(&call.id, format!("not executed: {reason}")).with_name(&call.name);
-            Arc::new(answer.with_status(ToolStatus::Error))
+            let tool_result = Message::tool(&call.id, format!("not executed: {reason}")).with_name(&call.name);
+            Arc::new(tool_result.with_status(ToolStatus::Error))
         }));
     }
     Cow::Owned(closed)
@@ -273,8 +273,8 @@ mod tests {
             );
             if all.iter().any(|message| message.role == Role::User) {
                 prop_assert_eq!(rest.first().map(|message| message.role), Some(Role::User));
-                let least = trimmed.retained.len() - rest.len() + 1;
-                prop_assert!(trimmed.tokens <= max_tokens.max(least as u64));
+                let min = trimmed.retained.len() - rest.len() + 1;
+                prop_assert!(trimmed.tokens <= max_tokens.max(min as u64));
             }
             for (place, message) in rest.iter().enumerate() {
                 let asked = rest[..place].iter().flat_map(|message| &message.tool_calls);

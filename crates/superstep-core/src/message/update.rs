@@ -99,7 +99,7 @@ impl MessageUpdates {
     /// Assigns the next id to every message without one.
     ///
     /// Ids are created once, before an update is saved or reduced, so that a replay has the same ids.
-    pub fn stamp(&mut self, next: &mut dyn FnMut() -> MessageId) {
+    pub fn assign_ids(&mut self, next: &mut dyn FnMut() -> MessageId) {
         for edit in &mut self.0 {
             if let MessageUpdate::Put(message) = edit
                 && message.id.is_none()

@@ -51,7 +51,9 @@ pub fn migrate(migrations: &Migrations, schema: &Schema, loaded: CheckpointTuple
             let later = migration.steps[position + 1..].iter();
             let later = later.chain(chain[index + 1..].iter().flat_map(|(_, migration)| &migration.steps));
             let result = work.apply(step, migration, later);
-            result.map_err(|problem| failed(&work.loaded.checkpoint, (*from, migration.to_version), step, &problem))?;
+            result.map_err(|diagnostic| {
+                failed(&work.loaded.checkpoint, (*from, migration.to_version), step, &diagnostic)
+            })?;
         }
     }
     let from = Some(version).filter(|_| !chain.is_empty());
@@ -88,11 +90,16 @@ fn missing_migration(checkpoint: &Checkpoint, schema: &Schema) -> Error {
         .with_thread(Some(thread))
 }
 
-fn failed(checkpoint: &Checkpoint, (from, to): (u32, u32), step: &MigrationStep, problem: &ValidationError) -> Error {
+fn failed(
+    checkpoint: &Checkpoint,
+    (from, to): (u32, u32),
+    step: &MigrationStep,
+    diagnostic: &ValidationError,
+) -> Error {
     let Checkpoint { id, thread, .. } = checkpoint;
-    let message = format!("thread `{thread}`, checkpoint {id}: migration {from} → {to} failed to {step}: {problem}");
+    let message = format!("thread `{thread}`, checkpoint {id}: migration {from} → {to} failed to {step}: {diagnostic}");
     let help = "nothing was changed; correct the migration, or open the thread with the version that wrote it";
-    let help = problem.help.as_ref().map_or_else(|| help.to_owned(), |more| format!("{more}; {help}"));
+    let help = diagnostic.help.as_ref().map_or_else(|| help.to_owned(), |more| format!("{more}; {help}"));
     Error::new(ErrorCode::InvalidGraph, message).with_help(help).with_thread(Some(thread))
 }
 
@@ -225,8 +232,8 @@ fn convert(value: &mut AnyValue, with: &ConvertFn) -> Result<(), ValidationError
 /// conversion.
 fn convert_whole(write: &mut StoredWrite, is_folded: bool, with: &ConvertFn) -> Result<(), ValidationError> {
     if is_folded && !write.overwrite {
-        let fault = ValidationError::new("the write of a finished task is not reduced yet");
-        return Err(fault.with_help("convert pending writes with `convert_pending_writes`"));
+        let error = ValidationError::new("the write of a finished task is not reduced yet");
+        return Err(error.with_help("convert pending writes with `convert_pending_writes`"));
     }
     convert(&mut write.value, with)
 }

@@ -78,32 +78,33 @@ impl Migrations {
     }
 
     /// Returns all mistakes in the declarations.
-    pub(crate) fn problems(&self, schema: &Schema, nodes: &[&str]) -> Vec<Diagnostic> {
-        let mut problems = Vec::new();
-        self.check_versions(schema.version(), &mut problems);
-        self.check_fields(schema, &mut problems);
-        self.check_nodes(nodes, &mut problems);
-        problems
+    pub(crate) fn diagnostics(&self, schema: &Schema, nodes: &[&str]) -> Vec<Diagnostic> {
+        let mut diagnostics = Vec::new();
+        self.check_versions(schema.version(), &mut diagnostics);
+        self.check_fields(schema, &mut diagnostics);
+        self.check_nodes(nodes, &mut diagnostics);
+        diagnostics
     }
 
-    fn check_versions(&self, newest: u32, problems: &mut Vec<Diagnostic>) {
+    fn check_versions(&self, newest: u32, diagnostics: &mut Vec<Diagnostic>) {
         for from in &self.duplicate_versions {
-            problems.push(problem(format!("two migrations start at version {from}"), "merge them into one"));
+            diagnostics.push(diagnostic(format!("two migrations start at version {from}"), "merge them into one"));
         }
         for (from, migration) in &self.by_version {
             let to = migration.to_version;
             if to <= *from {
-                problems.push(problem(
+                diagnostics.push(diagnostic(
                     format!("migration {from} → {to} does not increase the version"),
                     "the target version \
                      must be greater",
                 ));
             } else if to > newest {
                 let help = "raise the version of the state, for example `#[state(version = 2)]`";
-                problems.push(problem(format!("migration {from} → {to} exceeds the state version {newest}"), help));
+                diagnostics
+                    .push(diagnostic(format!("migration {from} → {to} exceeds the state version {newest}"), help));
             } else if to < newest && !self.by_version.contains_key(&to) {
                 let message = format!("no migration from version {to} to the state version {newest}");
-                problems.push(problem(
+                diagnostics.push(diagnostic(
                     message,
                     &format!("add one: `graph.add_migration({to}, Migration::to_version(..))`"),
                 ));
@@ -111,7 +112,7 @@ impl Migrations {
         }
     }
 
-    fn check_fields(&self, schema: &Schema, problems: &mut Vec<Diagnostic>) {
+    fn check_fields(&self, schema: &Schema, diagnostics: &mut Vec<Diagnostic>) {
         for (position, (to, step)) in self.steps().enumerate() {
             let Some(created) = step.created_field() else { continue };
             let (mut last, mut is_converted) = (Some(&**created), false);
@@ -122,17 +123,17 @@ impl Migrations {
             let Some(last) = last else { continue };
             let Some(id) = schema.find(last) else {
                 let message = format!("migration to {to} ({step}): the state has no field `{last}`");
-                problems.push(Diagnostic { help: schema.unknown_field(last).help, ..problem(message, "") });
+                diagnostics.push(Diagnostic { help: schema.unknown_field(last).help, ..diagnostic(message, "") });
                 continue;
             };
             if let MigrationStep::Add { value, .. } = step
                 && !is_converted
-                && let Err(faults) = schema.field(id).ops.parse_value(value.clone())
+                && let Err(errors) = schema.field(id).ops.parse_value(value.clone())
             {
-                let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
+                let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
                 let message = format!("migration to {to} ({step}): the value does not match");
-                problems.push(problem(
-                    format!("{message}: {}", faults.join("; ")),
+                diagnostics.push(diagnostic(
+                    format!("{message}: {}", errors.join("; ")),
                     "use a value of the type of \
                      the field",
                 ));
@@ -141,20 +142,20 @@ impl Migrations {
         for name in self.removed_fields(schema.version()).into_iter().filter(|name| schema.find(name).is_some()) {
             let message = format!("field `{name}` of the state was renamed or removed by a migration");
             let help = format!("rename the field, or add it again in a later migration: `.add(\"{name}\", ..)`");
-            problems.push(problem(message, &help));
+            diagnostics.push(diagnostic(message, &help));
         }
     }
 
-    fn check_nodes(&self, nodes: &[&str], problems: &mut Vec<Diagnostic>) {
+    fn check_nodes(&self, nodes: &[&str], diagnostics: &mut Vec<Diagnostic>) {
         for (former, name) in self.former_node_names() {
             if !nodes.contains(&&*name) {
                 let help = did_you_mean(&name, nodes.iter().copied());
                 let message = format!("a migration renames node `{former}` to `{name}`, which is not a node");
-                problems.push(Diagnostic { help, ..problem(message, "") });
+                diagnostics.push(Diagnostic { help, ..diagnostic(message, "") });
             }
             if nodes.contains(&&*former) {
                 let message = format!("node `{former}` has a name that a migration renames to `{name}`");
-                problems.push(problem(
+                diagnostics.push(diagnostic(
                     message,
                     "rename the node; otherwise scheduled tasks of existing threads \
                      would run the wrong node",
@@ -164,6 +165,6 @@ impl Migrations {
     }
 }
 
-fn problem(message: String, help: &str) -> Diagnostic {
+fn diagnostic(message: String, help: &str) -> Diagnostic {
     Diagnostic { pointer: String::new(), message, help: Some(help.to_owned()).filter(|help| !help.is_empty()) }
 }

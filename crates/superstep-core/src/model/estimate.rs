@@ -24,8 +24,8 @@ pub fn estimate_input(request: &ChatRequest) -> u64 {
 /// assert!(usage.estimated && usage.input_tokens > 0 && usage.output_tokens > 0);
 /// ```
 #[must_use]
-pub fn estimate(request: &ChatRequest, answer: &Message) -> TokenUsage {
-    TokenUsage { estimated: true, ..TokenUsage::new(estimate_input(request), count_tokens(answer).tokens) }
+pub fn estimate(request: &ChatRequest, response: &Message) -> TokenUsage {
+    TokenUsage { estimated: true, ..TokenUsage::new(estimate_input(request), count_tokens(response).tokens) }
 }
 
 #[cfg(test)]

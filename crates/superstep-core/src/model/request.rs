@@ -137,7 +137,8 @@ impl ResponseFormat {
     #[must_use]
     pub fn for_type<T: schemars::JsonSchema>() -> Self {
         let schema = schemars::SchemaGenerator::default().into_root_schema_for::<T>();
-        let allowed = |letter: char| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' };
+        let allowed =
+            |character: char| if character.is_ascii_alphanumeric() || character == '-' { character } else { '_' };
         Self::new(T::schema_name().chars().map(allowed).collect::<String>(), Value::from(schema))
     }
 }

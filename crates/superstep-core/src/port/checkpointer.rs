@@ -201,16 +201,16 @@ impl HistoryQuery {
     /// Returns true if a checkpoint matches, without regard to `before` and `limit`.
     #[must_use]
     pub fn matches(&self, checkpoint: &Checkpoint) -> bool {
-        self.asks_for((checkpoint.source, checkpoint.step), checkpoint.run, &checkpoint.metadata)
+        self.matches_values((checkpoint.source, checkpoint.step), checkpoint.run, &checkpoint.metadata)
     }
 
     /// Same as [`HistoryQuery::matches`], before a checkpoint is assembled from its columns.
     #[must_use]
-    pub fn matches_columns(&self, mark: &CheckpointHeader, origin: &RunInfo) -> bool {
-        self.asks_for((mark.source, mark.step), origin.run, &origin.metadata)
+    pub fn matches_columns(&self, header: &CheckpointHeader, run_info: &RunInfo) -> bool {
+        self.matches_values((header.source, header.step), run_info.run, &run_info.metadata)
     }
 
-    fn asks_for(
+    fn matches_values(
         &self,
         (source, step): (CheckpointSource, i64),
         run: RunId,

@@ -179,8 +179,8 @@ fn to_exported(loaded: &CheckpointTuple, parent: Option<&CheckpointTuple>) -> Re
     let mut changes = Vec::new();
     for (field, log) in &loaded.fields {
         let before = parent.and_then(|parent| parent.fields.iter().find(|(name, _)| name == field));
-        let change = changed(log, before.map(|(_, log)| log)).map_err(|fault| {
-            let message = format!("checkpoint {}: field `{field}` is unreadable: {fault}", loaded.checkpoint.id);
+        let change = changed(log, before.map(|(_, log)| log)).map_err(|error| {
+            let message = format!("checkpoint {}: field `{field}` is unreadable: {error}", loaded.checkpoint.id);
             Error::new(ErrorCode::CheckpointCorrupt, message)
                 .with_help("the stored data is corrupt; prune the checkpoints before this one")
         })?;

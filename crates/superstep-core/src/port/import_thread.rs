@@ -13,14 +13,14 @@ use crate::id::RunId;
 ///
 /// # Cancel safety
 /// Dropping the future leaves all of the thread in the checkpointer, or nothing.
-pub async fn import_thread<C: Checkpointer>(store: &C, copy: ThreadExport, run: RunId) -> Result<()> {
-    let thread = copy.thread.clone();
-    let held = ImportLeaseGuard { store, lease: store.acquire(&thread, run).await? };
-    if store.status(&thread).await?.is_some() {
+pub async fn import_thread<C: Checkpointer>(checkpointer: &C, export: ThreadExport, run: RunId) -> Result<()> {
+    let thread = export.thread.clone();
+    let guard = ImportLeaseGuard { checkpointer, lease: checkpointer.acquire(&thread, run).await? };
+    if checkpointer.status(&thread).await?.is_some() {
         return Err(errors::thread_already_exists(&thread));
     }
-    let commit = copy.into_commit(&held.lease);
-    store.commit(&commit).await.map_err(|error| error.with_thread(Some(&thread)))
+    let commit = export.into_commit(&guard.lease);
+    checkpointer.commit(&commit).await.map_err(|error| error.with_thread(Some(&thread)))
 }
 
 impl SharedCheckpointer {
@@ -28,19 +28,19 @@ impl SharedCheckpointer {
     ///
     /// # Errors
     /// Same as [`import_thread`].
-    pub async fn import_thread(&self, copy: ThreadExport, run: RunId) -> Result<()> {
-        import_thread(&self.as_checkpointer(), copy, run).await
+    pub async fn import_thread(&self, export: ThreadExport, run: RunId) -> Result<()> {
+        import_thread(&self.as_checkpointer(), export, run).await
     }
 }
 
 /// A lease that is released on drop.
 struct ImportLeaseGuard<'a, C: Checkpointer> {
-    store: &'a C,
+    checkpointer: &'a C,
     lease: Lease,
 }
 
 impl<C: Checkpointer> Drop for ImportLeaseGuard<'_, C> {
     fn drop(&mut self) {
-        self.store.release(&self.lease);
+        self.checkpointer.release(&self.lease);
     }
 }

@@ -136,15 +136,17 @@ impl Retention {
         !self.excluded_runs.is_empty() || self.keep_rules.iter().any(|rule| matches!(rule, KeepRule::Tagged { .. }))
     }
 
-    /// Decides which checkpoints of one graph stay; `line` is all of them, in commit order.
+    /// Decides which checkpoints of one graph stay; `candidates` is all of them, in commit order.
     #[must_use]
-    pub fn decide(&self, line: &[PruneCandidate]) -> Vec<bool> {
+    pub fn decide(&self, candidates: &[PruneCandidate]) -> Vec<bool> {
         let is_wanted = |candidate: &PruneCandidate| candidate.run.is_none_or(|run| !self.excluded_runs.contains(&run));
         let mut children: BTreeMap<CheckpointId, usize> = BTreeMap::new();
-        for parent in line.iter().filter(|candidate| is_wanted(candidate)).filter_map(|candidate| candidate.parent) {
+        for parent in
+            candidates.iter().filter(|candidate| is_wanted(candidate)).filter_map(|candidate| candidate.parent)
+        {
             *children.entry(parent).or_default() += 1;
         }
-        let first = line.iter().find(|candidate| is_wanted(candidate)).map(|candidate| candidate.id);
+        let first = candidates.iter().find(|candidate| is_wanted(candidate)).map(|candidate| candidate.id);
         let is_ruled = |candidate: &PruneCandidate| {
             self.keep_rules.iter().any(|rule| match rule {
                 KeepRule::First => Some(candidate.id) == first,
@@ -154,8 +156,8 @@ impl Retention {
             })
         };
         let mut newer = 0;
-        let mut stays: Vec<bool> = Vec::with_capacity(line.len());
-        for candidate in line.iter().rev() {
+        let mut stays: Vec<bool> = Vec::with_capacity(candidates.len());
+        for candidate in candidates.iter().rev() {
             if !is_wanted(candidate) {
                 stays.push(false);
                 continue;
@@ -163,7 +165,7 @@ impl Retention {
             let is_newest = newer == 0;
             let is_young = self.before.is_none_or(|before| candidate.time >= before);
             let is_recent = newer < self.keep_last && (is_newest || is_young);
-            let is_needed = candidate.has_open_question || (is_newest && candidate.has_pending);
+            let is_needed = candidate.has_open_interrupt || (is_newest && candidate.has_pending);
             stays.push(is_recent || is_needed || is_ruled(candidate));
             newer += 1;
         }
@@ -181,7 +183,7 @@ pub struct PruneCandidate {
     run: Option<RunId>,
     metadata: Option<Arc<BTreeMap<String, Value>>>,
     has_pending: bool,
-    has_open_question: bool,
+    has_open_interrupt: bool,
     is_interrupted: bool,
 }
 
@@ -196,27 +198,29 @@ impl PruneCandidate {
     /// Same as [`PruneCandidate::new`], from columns; the run information is needed only if
     /// [`Retention::needs_run_info`].
     #[must_use]
-    pub fn from_pieces(mark: &CheckpointHeader, origin: Option<&RunInfo>, pending: &[PendingEntry]) -> Self {
-        let (run, metadata) = (origin.map(|origin| origin.run), origin.map(|origin| origin.metadata.clone()));
-        Self { run, metadata, ..Self::from_header(mark, pending) }
+    pub fn from_columns(header: &CheckpointHeader, run_info: Option<&RunInfo>, pending: &[PendingEntry]) -> Self {
+        let (run, metadata) =
+            (run_info.map(|run_info| run_info.run), run_info.map(|run_info| run_info.metadata.clone()));
+        Self { run, metadata, ..Self::from_header(header, pending) }
     }
 
-    fn from_header(mark: &CheckpointHeader, pending: &[PendingEntry]) -> Self {
-        let answered =
-            |id| pending.iter().any(|entry| matches!(&entry.entry, TaskEntry::Resume(answer) if answer.id == id));
-        let mut questions = pending.iter().filter_map(|entry| match &entry.entry {
-            TaskEntry::Interrupt(question) => Some(question.id),
+    fn from_header(header: &CheckpointHeader, pending: &[PendingEntry]) -> Self {
+        let is_resumed = |id| {
+            pending.iter().any(|entry| matches!(&entry.entry, TaskEntry::Resume(resume_value) if resume_value.id == id))
+        };
+        let mut interrupts = pending.iter().filter_map(|entry| match &entry.entry {
+            TaskEntry::Interrupt(interrupt) => Some(interrupt.id),
             _ => None,
         });
         Self {
-            id: mark.id,
-            parent: mark.parent,
-            time: mark.time,
+            id: header.id,
+            parent: header.parent,
+            time: header.time,
             run: None,
             metadata: None,
             has_pending: !pending.is_empty(),
-            is_interrupted: mark.source == CheckpointSource::Interrupt || questions.clone().next().is_some(),
-            has_open_question: questions.any(|id| !answered(id)),
+            is_interrupted: header.source == CheckpointSource::Interrupt || interrupts.clone().next().is_some(),
+            has_open_interrupt: interrupts.any(|id| !is_resumed(id)),
         }
     }
 
@@ -234,7 +238,7 @@ mod tests {
     use super::*;
 
     prop_compose! {
-        fn any_candidate()(time in 0..20_i64, run in 0..3_u128, parent in 0..8_u128, tag in 0..3_u8, known in 0..4_u8)
+        fn any_candidate()(time in 0..20_i64, run in 0..3_u128, parent in 0..8_u128, tag in 0..3_u8, entries in 0..4_u8)
             -> PruneCandidate
         {
             PruneCandidate {
@@ -243,17 +247,17 @@ mod tests {
                 time,
                 run: Some(RunId::from_bits(run)),
                 metadata: Some(Arc::new((0..tag).map(|tag| (format!("tag{tag}"), json!(tag))).collect())),
-                has_pending: known > 0,
-                has_open_question: known == 2,
-                is_interrupted: known > 1,
+                has_pending: entries > 0,
+                has_open_interrupt: entries == 2,
+                is_interrupted: entries > 1,
             }
         }
     }
 
-    fn any_line() -> impl Strategy<Value = Vec<PruneCandidate>> {
-        proptest::collection::vec(any_candidate(), 0..12).prop_map(|mut line| {
-            line.iter_mut().zip(0..).for_each(|(candidate, id)| candidate.id = CheckpointId::from_bits(id));
-            line
+    fn any_candidates() -> impl Strategy<Value = Vec<PruneCandidate>> {
+        proptest::collection::vec(any_candidate(), 0..12).prop_map(|mut candidates| {
+            candidates.iter_mut().zip(0..).for_each(|(candidate, id)| candidate.id = CheckpointId::from_bits(id));
+            candidates
         })
     }
 
@@ -279,38 +283,38 @@ mod tests {
     }
 
     /// Returns true if everything that stays under `less` stays under `more`.
-    fn covers(more: &Retention, less: &Retention, line: &[PruneCandidate]) -> bool {
-        more.decide(line).into_iter().zip(less.decide(line)).all(|(more, less)| more || !less)
+    fn covers(more: &Retention, less: &Retention, candidates: &[PruneCandidate]) -> bool {
+        more.decide(candidates).into_iter().zip(less.decide(candidates)).all(|(more, less)| more || !less)
     }
 
     proptest! {
         /// R-FWK-43: each rule and each larger limit only adds to the checkpoints that stay, and excluded runs are
         /// always removed.
         #[test]
-        fn keep_rules_never_remove(line in any_line(), retention in any_retention(), rules in any_rules()) {
+        fn keep_rules_never_remove(candidates in any_candidates(), retention in any_retention(), rules in any_rules()) {
             let wider = Retention { keep_rules: [retention.keep_rules.clone(), rules].concat(), ..retention.clone() };
-            prop_assert!(covers(&wider, &retention, &line));
+            prop_assert!(covers(&wider, &retention, &candidates));
             let longer = Retention { keep_last: retention.keep_last + 1, ..retention.clone() };
-            prop_assert!(covers(&longer, &retention, &line));
+            prop_assert!(covers(&longer, &retention, &candidates));
             let older = Retention { before: None, ..retention.clone() };
-            prop_assert!(covers(&older, &retention, &line));
+            prop_assert!(covers(&older, &retention, &candidates));
             let plain = Retention { keep_rules: Vec::new(), ..retention.clone() };
-            prop_assert!(covers(&retention, &plain, &line));
-            for (candidate, stays) in line.iter().zip(retention.decide(&line)) {
+            prop_assert!(covers(&retention, &plain, &candidates));
+            for (candidate, stays) in candidates.iter().zip(retention.decide(&candidates)) {
                 let is_unwanted = retention.excluded_runs.iter().any(|run| candidate.run == Some(*run));
                 prop_assert!(!(stays && is_unwanted));
-                prop_assert!(stays || is_unwanted || !candidate.has_open_question);
+                prop_assert!(stays || is_unwanted || !candidate.has_open_interrupt);
             }
         }
 
         /// R-FWK-43: the latest checkpoint of a run that is not excluded stays, unless `keep_last` is 0.
         #[test]
-        fn the_newest_stays(line in any_line(), retention in any_retention()) {
+        fn the_newest_stays(candidates in any_candidates(), retention in any_retention()) {
             let is_wanted = |candidate: &&PruneCandidate| !retention.excluded_runs.iter().any(|run| candidate.run == Some(*run));
-            let stays = retention.decide(&line);
-            let newest = line.iter().rposition(|candidate| is_wanted(&candidate));
+            let stays = retention.decide(&candidates);
+            let newest = candidates.iter().rposition(|candidate| is_wanted(&candidate));
             prop_assert!(newest.is_none_or(|newest| stays[newest] || retention.keep_last == 0));
-            prop_assert_eq!(Retention::keep_all().decide(&line), vec![true; line.len()]);
+            prop_assert_eq!(Retention::keep_all().decide(&candidates), vec![true; candidates.len()]);
         }
     }
 

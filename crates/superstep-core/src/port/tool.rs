@@ -65,8 +65,8 @@ pub trait ProgressListener: Send + Sync {
 
 impl ToolProgress {
     /// Creates a channel to this listener.
-    pub fn new(watcher: Arc<dyn ProgressListener>) -> Self {
-        Self(Some(watcher))
+    pub fn new(listener: Arc<dyn ProgressListener>) -> Self {
+        Self(Some(listener))
     }
 
     /// Returns true if a listener is attached.
@@ -77,8 +77,8 @@ impl ToolProgress {
 
     /// Reports progress: any value, such as a text or a fraction.
     pub async fn send(&self, value: impl Into<Value> + Send) {
-        if let Some(watcher) = &self.0 {
-            watcher.on_progress(value.into()).await;
+        if let Some(listener) = &self.0 {
+            listener.on_progress(value.into()).await;
         }
     }
 }

@@ -87,7 +87,7 @@ static SECOND: [u64; 256] = shapes_with(1);
 pub(super) fn api_key(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     let rest = &bytes[at..];
     let mut possible = FIRST[usize::from(rest[0])] & SECOND[usize::from(*rest.get(1)?)];
-    let (prefix, char_class, least) = loop {
+    let (prefix, char_class, min) = loop {
         let index = possible.trailing_zeros() as usize;
         match SHAPES.get(index)? {
             shape if rest.starts_with(shape.0) => break shape,
@@ -100,9 +100,9 @@ pub(super) fn api_key(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     let digits = body.iter().filter(|byte| byte.is_ascii_digit()).count();
     let is_distinguishable = match char_class {
         CharClass::Hex => digits >= MIN_DIGITS,
-        _ => digits > 0 || body.len() >= 2 * least,
+        _ => digits > 0 || body.len() >= 2 * min,
     };
-    let is_key = body.len() >= *least && is_distinguishable;
+    let is_key = body.len() >= *min && is_distinguishable;
     is_key.then(|| at..at + prefix.len() + trimmed(body))
 }
 

@@ -22,7 +22,8 @@ const NO_DOMAINS: [&[u8]; 18] = [
 /// Returns the email address around the `@` at `at`, starting at `from` or later.
 pub(super) fn mail(text: &str, from: usize, at: usize) -> Option<Range<usize>> {
     let from = text.ceil_char_boundary(from.max(at.saturating_sub(MAX_NAME_LENGTH)));
-    let length: usize = text[from..at].chars().rev().take_while(|letter| in_name(*letter)).map(char::len_utf8).sum();
+    let length: usize =
+        text[from..at].chars().rev().take_while(|character| in_name(*character)).map(char::len_utf8).sum();
     let name = &text[after_escapes(text.as_bytes(), at - length, at)..at];
     let name = name.trim_start_matches(['.', '\'', '-', '%', '+']);
     let end = at + 1 + domain(&text.as_bytes()[at + 1..])?;
@@ -40,10 +41,10 @@ fn after_escapes(bytes: &[u8], start: usize, end: usize) -> usize {
 
 /// Accepts letters of alphabets, not of scripts without spaces: there a name would extend into the sentence before
 /// it.
-fn in_name(letter: char) -> bool {
-    match letter.is_ascii() {
-        true => letter.is_ascii_alphanumeric() || matches!(letter, '.' | '_' | '%' | '+' | '\'' | '-'),
-        false => letter < '\u{590}' && letter.is_alphanumeric(),
+fn in_name(character: char) -> bool {
+    match character.is_ascii() {
+        true => character.is_ascii_alphanumeric() || matches!(character, '.' | '_' | '%' | '+' | '\'' | '-'),
+        false => character < '\u{590}' && character.is_alphanumeric(),
     }
 }
 

@@ -47,6 +47,6 @@ pub(super) fn account(bytes: &[u8], at: usize) -> Option<Range<usize>> {
 fn remainder(number: &[u8]) -> u32 {
     number[4..].iter().chain(&number[..4]).fold(0, |sum, byte| match byte {
         b'0'..=b'9' => (sum * 10 + u32::from(byte - b'0')) % 97,
-        letter => (sum * 100 + u32::from(letter - b'A') + 10) % 97,
+        character => (sum * 100 + u32::from(character - b'A') + 10) % 97,
     })
 }

@@ -20,27 +20,27 @@ impl Redaction {
     ///
     /// let mut user = json!({"name": "Ada", "ssn": 12, "mail": ["ada@example.com"]});
     /// let mut counts = RedactionCounts::default();
-    /// Redaction::default().field("ssn").value(&mut user, &mut counts);
+    /// Redaction::default().field("ssn").redact_value(&mut user, &mut counts);
     /// assert_eq!(user, json!({"name": "Ada", "ssn": "[REDACTED:field]", "mail": ["[REDACTED:mail]"]}));
     /// assert_eq!(counts.total(), 2);
     /// ```
-    pub fn value(&self, value: &mut Value, counts: &mut RedactionCounts) {
+    pub fn redact_value(&self, value: &mut Value, counts: &mut RedactionCounts) {
         JsonRedactor { redaction: self, counts, path: Vec::new(), numbers: true }.value(value);
     }
 
-    /// Same as [`Redaction::value`], for a value that is deserialized into a type again: numbers stay numbers.
+    /// Same as [`Redaction::redact_value`], for a value that is deserialized into a type again: numbers stay numbers.
     pub fn redact_typed_json(&self, value: &mut Value, counts: &mut RedactionCounts) {
         JsonRedactor { redaction: self, counts, path: Vec::new(), numbers: false }.value(value);
     }
 
     /// Same as [`Redaction::redact_typed_json`], for the value of one field of a state: paths begin with its name.
-    pub fn field_value(&self, field: &str, value: &mut Value, counts: &mut RedactionCounts) {
+    pub fn redact_field_value(&self, field: &str, value: &mut Value, counts: &mut RedactionCounts) {
         JsonRedactor { redaction: self, counts, path: vec![field.to_owned()], numbers: false }.value(value);
     }
 
-    /// Same as [`Redaction::field_value`], for several fields by their names.
-    pub fn fields(&self, map: &mut Map<String, Value>, counts: &mut RedactionCounts) {
-        map.iter_mut().for_each(|(field, value)| self.field_value(field, value, counts));
+    /// Same as [`Redaction::redact_field_value`], for several fields by their names.
+    pub fn redact_fields(&self, map: &mut Map<String, Value>, counts: &mut RedactionCounts) {
+        map.iter_mut().for_each(|(field, value)| self.redact_field_value(field, value, counts));
     }
 
     /// Redacts one entry of metadata: paths begin with its name.
@@ -55,7 +55,7 @@ impl Redaction {
             && let Ok(mut value) = serde_json::from_str::<Value>(text)
         {
             let before = counts.total();
-            self.value(&mut value, counts);
+            self.redact_value(&mut value, counts);
             let redacted = if counts.total() == before { Cow::Borrowed(text) } else { Cow::Owned(value.to_string()) };
             if !self.0.allowed_fields.is_empty() {
                 return redacted;
@@ -107,7 +107,7 @@ impl JsonRedactor<'_> {
         match value {
             Value::String(text) => {
                 // Paths lead through values, not into texts that contain JSON.
-                let redacted = match self.asks_for_paths() {
+                let redacted = match self.has_path_rules() {
                     true => self.redaction.redact_text_counted(text, self.counts),
                     false => self.redaction.redact_text_or_json(text, self.counts),
                 };
@@ -161,7 +161,7 @@ impl JsonRedactor<'_> {
 
     /// Descends one level. Paths are recorded only if there are path rules.
     fn descend(&mut self, step: impl FnOnce() -> String, visit: impl FnOnce(&mut Self)) {
-        let records_path = self.asks_for_paths();
+        let records_path = self.has_path_rules();
         if records_path {
             self.path.push(step());
         }
@@ -171,7 +171,7 @@ impl JsonRedactor<'_> {
         }
     }
 
-    fn asks_for_paths(&self) -> bool {
+    fn has_path_rules(&self) -> bool {
         !self.redaction.0.fields.is_empty() || !self.redaction.0.allowed_fields.is_empty()
     }
 

@@ -19,10 +19,10 @@ type ErrorCause = Arc<dyn std::error::Error + Send + Sync>;
 
 impl Redaction {
     /// Redacts a message: its texts, the arguments of its calls, its metadata.
-    pub fn message(&self, message: &mut Message, counts: &mut RedactionCounts) {
-        self.content(&mut message.content, counts);
+    pub fn redact_message(&self, message: &mut Message, counts: &mut RedactionCounts) {
+        self.redact_content(&mut message.content, counts);
         for call in &mut message.tool_calls {
-            self.value(&mut call.args, counts);
+            self.redact_value(&mut call.args, counts);
             self.redact_metadata(&mut call.extra, counts);
         }
         self.redact_metadata(&mut message.metadata, counts);
@@ -30,7 +30,7 @@ impl Redaction {
     }
 
     /// Redacts a content. In a text that is JSON, the paths of fields apply.
-    pub fn content(&self, content: &mut Content, counts: &mut RedactionCounts) {
+    pub fn redact_content(&self, content: &mut Content, counts: &mut RedactionCounts) {
         match content {
             Content::Text(text) => self.redact_string(text, counts),
             Content::Parts(parts) => parts.iter_mut().for_each(|part| self.part(part, counts)),
@@ -46,7 +46,7 @@ impl Redaction {
             ContentPart::Image(media) | ContentPart::Audio(media) | ContentPart::File(media) => {
                 self.media(media, counts)
             }
-            ContentPart::Other(value) => self.value(value, counts),
+            ContentPart::Other(value) => self.redact_value(value, counts),
         }
     }
 
@@ -58,32 +58,32 @@ impl Redaction {
     }
 
     /// Redacts the result of a tool. The caller that applies its command must redact the command.
-    pub fn tool_output(&self, output: &mut ToolOutput, counts: &mut RedactionCounts) {
+    pub fn redact_tool_output(&self, output: &mut ToolOutput, counts: &mut RedactionCounts) {
         if let Some(content) = &mut output.content {
-            self.content(content, counts);
+            self.redact_content(content, counts);
         }
         if let Some(artifact) = &mut output.artifact {
-            self.value(artifact, counts);
+            self.redact_value(artifact, counts);
         }
         self.redact_metadata(&mut output.metadata, counts);
     }
 
     /// Redacts the message of a failed tool. A cause with a match is replaced by its redacted text.
-    pub fn tool_error(&self, error: &mut ToolError, counts: &mut RedactionCounts) {
+    pub fn redact_tool_error(&self, error: &mut ToolError, counts: &mut RedactionCounts) {
         self.redact_string(&mut error.message, counts);
-        error.cause = error.cause.take().map(|cause| self.cause(cause));
+        error.cause = error.cause.take().map(|cause| self.redact_cause(cause));
     }
 
     /// Returns the error with redacted messages. A cause with a match is replaced by its redacted text.
     #[must_use]
-    pub fn error(&self, error: Error) -> Error {
+    pub fn redact_error(&self, error: Error) -> Error {
         let mut counts = RedactionCounts::default();
-        error.map_messages(&mut |words| self.redact_string(words, &mut counts), |cause| self.cause(cause))
+        error.map_messages(&mut |words| self.redact_string(words, &mut counts), |cause| self.redact_cause(cause))
     }
 
     /// Returns the cause itself, or its redacted text if there is a match.
     #[must_use]
-    pub fn cause(&self, cause: ErrorCause) -> ErrorCause {
+    pub fn redact_cause(&self, cause: ErrorCause) -> ErrorCause {
         let first: &(dyn std::error::Error + 'static) = &*cause;
         let all = || std::iter::successors(Some(first), |error| error.source());
         if all().all(|error| self.is_clean(&error.to_string()) && self.is_clean(&format!("{error:?}"))) {
@@ -94,9 +94,9 @@ impl Redaction {
     }
 
     /// Redacts named metadata.
-    pub fn redact_metadata(&self, notes: &mut BTreeMap<String, Value>, counts: &mut RedactionCounts) {
-        for (name, note) in notes.iter_mut() {
-            self.redact_metadata_value(name, note, counts);
+    pub fn redact_metadata(&self, metadata: &mut BTreeMap<String, Value>, counts: &mut RedactionCounts) {
+        for (name, value) in metadata.iter_mut() {
+            self.redact_metadata_value(name, value, counts);
         }
     }
 

@@ -60,7 +60,7 @@ fn ends(bytes: &[u8], at: usize) -> bool {
 fn is_card(digits: &[u8]) -> bool {
     let first = |length: usize| digits[..length].iter().fold(0, |sum, digit| sum * 10 + u32::from(digit - b'0'));
     let (two, three, four) = (first(2), first(3), first(4));
-    let is_known = match digits.len() {
+    let exists = match digits.len() {
         14 => matches!(three, 300..=305) || matches!(two, 36 | 38 | 39),
         15 => matches!(two, 34 | 37),
         16 => {
@@ -72,7 +72,7 @@ fn is_card(digits: &[u8]) -> bool {
         17..=19 => two == 62 || four == 6011,
         _ => false,
     };
-    is_known && luhn(digits)
+    exists && luhn(digits)
 }
 
 fn luhn(digits: &[u8]) -> bool {
@@ -216,13 +216,13 @@ fn national(bytes: &[u8], at: usize) -> Option<usize> {
         && bytes[at + 1] != b'0'
         && is(bytes, at + area, |byte| matches!(byte, b' ' | b'-' | b'/'));
     // Nine digits with a dash are a location code, and the mode of a file may be followed by its size.
-    let least = if bytes.get(at + area) == Some(&b'/') { 9 } else { 10 };
-    if fits { rest(bytes, at + area + 1, area, least) } else { None }
+    let min = if bytes.get(at + area) == Some(&b'/') { 9 } else { 10 };
+    if fits { rest(bytes, at + area + 1, area, min) } else { None }
 }
 
 /// Matches the rest of a number after the area code with a leading zero: one to three groups, with a minimum number
 /// of digits.
-fn rest(bytes: &[u8], at: usize, area: usize, least: usize) -> Option<usize> {
+fn rest(bytes: &[u8], at: usize, area: usize, min: usize) -> Option<usize> {
     let (mut position, mut digits, mut end) = (at, area, None);
     for _ in 0..3 {
         let length = run(bytes, position);
@@ -230,7 +230,7 @@ fn rest(bytes: &[u8], at: usize, area: usize, least: usize) -> Option<usize> {
             break;
         }
         (position, digits) = (position + length, digits + length);
-        if digits >= least && phone_ends(bytes, position) {
+        if digits >= min && phone_ends(bytes, position) {
             end = Some(position);
         }
         if !is(bytes, position, |byte| matches!(byte, b' ' | b'-')) {

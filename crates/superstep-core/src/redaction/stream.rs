@@ -103,8 +103,8 @@ impl RedactionStream {
         let blanks = text[..end].rmatch_indices([' ', '\t', '\n']);
         let mut blanks = blanks.filter(|(_, blank)| !by_lines || *blank == "\n").map(|(at, _)| at).filter(is_free);
         // With this much text after it, everything is decided; but `Bearer` is not part of its match.
-        let is_known = |at: usize| text.len() > SCAN_THRESHOLD_BYTES && at + MAX_LENGTH_WITH_BLANKS < text.len();
-        let is_sure = |at: usize| !follows_bearer(text, at) && (is_known(at) || !follows_group(text, at));
+        let exists = |at: usize| text.len() > SCAN_THRESHOLD_BYTES && at + MAX_LENGTH_WITH_BLANKS < text.len();
+        let is_sure = |at: usize| !follows_bearer(text, at) && (exists(at) || !follows_group(text, at));
         blanks.find(|at| is_sure(*at)).map_or(0, |at| at + 1)
     }
 

@@ -275,13 +275,13 @@ fn json_is_redacted_by_text_and_by_path() {
         "[REDACTED:mail]": 1, "[REDACTED:mail] 2": 2, "card": "[REDACTED:card]", "count": 1234567890123_u64
     });
     let mut counts = RedactionCounts::default();
-    redaction.value(&mut value, &mut counts);
+    redaction.redact_value(&mut value, &mut counts);
     assert_eq!(value, expected);
     assert_eq!((counts.get("mail"), counts.get("field"), counts.get("card"), counts.total()), (3, 2, 1, 6));
-    redaction.value(&mut value, &mut counts);
+    redaction.redact_value(&mut value, &mut counts);
     assert_eq!((value, counts.total()), (expected, 6));
     let mut state = json!({"ssn": "1", "id": 4111111111111111_u64});
-    redaction.field_value("user", &mut state, &mut counts);
+    redaction.redact_field_value("user", &mut state, &mut counts);
     assert_eq!(state, json!({"ssn": "[REDACTED:field]", "id": 4111111111111111_u64}));
 }
 
@@ -307,7 +307,7 @@ fn a_text_that_is_json_stays_json() {
         ("[not json, ada@example.com", "[not json, [REDACTED:mail]"),
     ] {
         let mut content = Content::Text(text.to_owned());
-        own.content(&mut content, &mut RedactionCounts::default());
+        own.redact_content(&mut content, &mut RedactionCounts::default());
         assert_eq!(content, Content::Text(expected.to_owned()));
     }
 }
@@ -320,25 +320,25 @@ fn messages_and_results_are_redacted() {
     let call = ToolCall::new("c1", "send", json!({"to": "a@b.de", "pin": 1}));
     let parts = vec![ContentPart::text("a@b.de"), ContentPart::Other(json!({"url": "http://u:pw@host"}))];
     let mut message = Message::assistant(parts).with_tool_calls([call]).with_metadata("seen", "a@b.de");
-    redaction.message(&mut message, &mut counts);
+    redaction.redact_message(&mut message, &mut counts);
     let written = serde_json::to_string(&message).unwrap();
     assert!(!written.contains("a@b.de") && !written.contains("pw"), "{written}");
     assert_eq!((counts.get("mail"), counts.get("url_password"), counts.get("field")), (3, 1, 1));
 
     let mut output = ToolOutput::new(r#"{"pin": 12, "n": 1}"#).with_artifact(json!(["a@b.de"]));
     output.metadata.insert("who".to_owned(), json!("a@b.de"));
-    redaction.tool_output(&mut output, &mut counts);
+    redaction.redact_tool_output(&mut output, &mut counts);
     let Some(Content::Text(text)) = &output.content else { panic!("not a text") };
     assert_eq!(serde_json::from_str::<serde_json::Value>(text).unwrap(), json!({"n": 1, "pin": "[REDACTED:field]"}));
     assert_eq!(output.artifact, Some(json!(["[REDACTED:mail]"])));
     assert_eq!(output.metadata["who"], "[REDACTED:mail]");
     let mut error = ToolError::from(std::io::Error::other("no such user: a@b.de"));
-    redaction.tool_error(&mut error, &mut counts);
+    redaction.redact_tool_error(&mut error, &mut counts);
     assert_eq!(error.message, "no such user: [REDACTED:mail]");
     assert_eq!(error.cause.unwrap().to_string(), "no such user: [REDACTED:mail]");
     let cause: Arc<dyn std::error::Error + Send + Sync> = Arc::new(std::io::Error::other("a@b.de"));
     let error = Error::new(ErrorCode::NodeFailed, "a@b.de").with_help("ask a@b.de").with_source(cause).with_node("n");
-    let error = redaction.error(error);
+    let error = redaction.redact_error(error);
     assert!(!format!("{error} {error:?}").contains("a@b.de"), "{error:?}");
     assert_eq!((error.message(), error.location().node.as_deref()), ("[REDACTED:mail]", Some("n")));
 }

@@ -47,20 +47,20 @@ pub struct ByValue;
 /// # Errors
 /// Returns an error if the function rejects the update.
 pub fn reduce_full_value<T: Clone, I, M, F: ReduceFn<T, I, M>>(
-    fold: &F,
+    reduce: &F,
     current: &mut T,
     input: I,
 ) -> Result<Change, ValidationError> {
     let before = F::FALLIBLE.then(|| current.clone());
-    match fold.fold(current, input) {
+    match reduce.reduce(current, input) {
         Ok(Change::Unchanged) => Ok(Change::Unchanged),
         // A custom function may report an append or a merge that cannot be replayed from a delta.
         Ok(_) => Ok(Change::Set),
-        Err(fault) => {
+        Err(error) => {
             if let Some(before) = before {
                 *current = before;
             }
-            Err(fault)
+            Err(error)
         }
     }
 }
@@ -78,13 +78,13 @@ pub trait ReduceFn<T, I, Marker>: Send + Sync + 'static {
     ///
     /// # Errors
     /// Returns an error if the function rejects the update.
-    fn fold(&self, current: &mut T, input: I) -> Result<Change, ValidationError>;
+    fn reduce(&self, current: &mut T, input: I) -> Result<Change, ValidationError>;
 }
 
 impl<T, I, R: IntoChange, F: Fn(&mut T, I) -> R + Send + Sync + 'static> ReduceFn<T, I, InPlace<R>> for F {
     const FALLIBLE: bool = R::FALLIBLE;
 
-    fn fold(&self, current: &mut T, input: I) -> Result<Change, ValidationError> {
+    fn reduce(&self, current: &mut T, input: I) -> Result<Change, ValidationError> {
         self(current, input).into_change()
     }
 }
@@ -92,7 +92,7 @@ impl<T, I, R: IntoChange, F: Fn(&mut T, I) -> R + Send + Sync + 'static> ReduceF
 impl<T: Clone, I, F: Fn(T, I) -> T + Send + Sync + 'static> ReduceFn<T, I, ByValue> for F {
     const FALLIBLE: bool = false;
 
-    fn fold(&self, current: &mut T, input: I) -> Result<Change, ValidationError> {
+    fn reduce(&self, current: &mut T, input: I) -> Result<Change, ValidationError> {
         *current = self(current.clone(), input);
         Ok(Change::Set)
     }

@@ -34,20 +34,20 @@ impl<E: DeserializeOwned> OneOrMany<E> {
     /// Parses one item or many, and reports the index of each invalid item.
     pub(super) fn read(value: Value) -> Result<Self, Vec<ValidationError>> {
         let Value::Array(items) = value else { return read(value) };
-        let mut faults = Vec::new();
+        let mut errors = Vec::new();
         let mut read_items = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
             match read::<E>(item.clone()) {
                 Ok(item) => read_items.push(item),
-                Err(more) => faults.extend(more.into_iter().map(|fault| {
-                    let pointer = format!("/{index}{}", fault.pointer);
-                    fault.with_pointer(pointer)
+                Err(more) => errors.extend(more.into_iter().map(|error| {
+                    let pointer = format!("/{index}{}", error.pointer);
+                    error.with_pointer(pointer)
                 })),
             }
         }
-        if faults.is_empty() {
+        if errors.is_empty() {
             return Ok(Self(read_items));
         }
-        read::<E>(Value::Array(items)).map(|one| Self(vec![one])).map_err(|_| faults)
+        read::<E>(Value::Array(items)).map(|one| Self(vec![one])).map_err(|_| errors)
     }
 }

@@ -98,14 +98,14 @@ impl<E: FieldValue> Reducer<Vec<E>> for Append {
 }
 
 /// Appends items to a list that keeps the last `most`; moves the removed items into `evicted`.
-fn keep_last<E>(current: &mut Vec<E>, mut items: Vec<E>, most: usize, evicted: Option<&mut Vec<E>>) -> Change {
+fn keep_last<E>(current: &mut Vec<E>, mut items: Vec<E>, max: usize, evicted: Option<&mut Vec<E>>) -> Change {
     if items.is_empty() {
         return Change::Unchanged;
     }
     let from = current.len();
-    items.drain(..items.len().saturating_sub(most));
+    items.drain(..items.len().saturating_sub(max));
     let inserted = items.len();
-    let removed = (from + inserted).saturating_sub(most);
+    let removed = (from + inserted).saturating_sub(max);
     let going = current.drain(..removed);
     match evicted {
         Some(evicted) => evicted.extend(going),

@@ -43,9 +43,9 @@ impl Reducer<Messages> for AddMessages {
         current.reduce(input)
     }
     fn parse_update(value: Value) -> Result<MessageUpdates, Vec<ValidationError>> {
-        MessageUpdates::try_from(value).map_err(|fault| vec![fault])
+        MessageUpdates::try_from(value).map_err(|error| vec![error])
     }
     fn assign_ids(input: &mut MessageUpdates, new_id: &mut dyn FnMut() -> String) {
-        input.stamp(&mut || MessageId::from(new_id()));
+        input.assign_ids(&mut || MessageId::from(new_id()));
     }
 }

@@ -28,32 +28,32 @@ pub trait Addable: FieldValue {
     /// Returns an error if the sum does not fit the type.
     fn add(&mut self, input: Self::Input) -> Result<Change, ValidationError>;
     /// Returns the delta for a change.
-    fn part(&self, change: &Change) -> AnyValue;
+    fn delta(&self, change: &Change) -> AnyValue;
     /// Replays a change.
     ///
     /// # Errors
     /// Returns an error if the delta does not fit.
-    fn restore(&mut self, change: &Change, part: AnyValue) -> Result<(), ValidationError>;
+    fn apply_delta(&mut self, change: &Change, delta: AnyValue) -> Result<(), ValidationError>;
     /// Parses the added value from JSON.
     ///
     /// # Errors
     /// Returns all validation errors, with JSON pointers below the field.
-    fn read(value: Value) -> Result<Self::Input, Vec<ValidationError>> {
+    fn parse_update(value: Value) -> Result<Self::Input, Vec<ValidationError>> {
         crate::field::read(value)
     }
     /// Returns the data that undoes the next addition.
-    fn save(&self) -> UndoValue<Self> {
+    fn undo_value(&self) -> UndoValue<Self> {
         UndoValue::Value(self.clone())
     }
 }
 
 macro_rules! full_value {
     () => {
-        fn part(&self, _change: &Change) -> AnyValue {
+        fn delta(&self, _change: &Change) -> AnyValue {
             AnyValue::native(self.clone())
         }
-        fn restore(&mut self, change: &Change, part: AnyValue) -> Result<(), ValidationError> {
-            restore_full_value(self, change, part)
+        fn apply_delta(&mut self, change: &Change, delta: AnyValue) -> Result<(), ValidationError> {
+            restore_full_value(self, change, delta)
         }
     };
 }
@@ -108,16 +108,16 @@ impl<E: FieldValue> Addable for Vec<E> {
     fn add(&mut self, input: OneOrMany<E>) -> Result<Change, ValidationError> {
         super::Append::reduce(self, input)
     }
-    fn part(&self, change: &Change) -> AnyValue {
+    fn delta(&self, change: &Change) -> AnyValue {
         list_part(self, change)
     }
-    fn restore(&mut self, change: &Change, part: AnyValue) -> Result<(), ValidationError> {
-        list_restore(self, change, part)
+    fn apply_delta(&mut self, change: &Change, delta: AnyValue) -> Result<(), ValidationError> {
+        list_restore(self, change, delta)
     }
-    fn read(value: Value) -> Result<OneOrMany<E>, Vec<ValidationError>> {
+    fn parse_update(value: Value) -> Result<OneOrMany<E>, Vec<ValidationError>> {
         OneOrMany::read(value)
     }
-    fn save(&self) -> UndoValue<Self> {
+    fn undo_value(&self) -> UndoValue<Self> {
         <super::Append as Reducer<Self>>::undo_value(self)
     }
 }
@@ -148,16 +148,16 @@ impl<T: Addable> Reducer<T> for Add {
         current.add(input)
     }
     fn delta(value: &T, change: &Change) -> AnyValue {
-        value.part(change)
+        value.delta(change)
     }
-    fn apply_delta(value: &mut T, change: &Change, part: AnyValue) -> Result<(), ValidationError> {
-        value.restore(change, part)
+    fn apply_delta(value: &mut T, change: &Change, delta: AnyValue) -> Result<(), ValidationError> {
+        value.apply_delta(change, delta)
     }
     fn parse_update(value: Value) -> Result<T::Input, Vec<ValidationError>> {
-        T::read(value)
+        T::parse_update(value)
     }
     fn undo_value(value: &T) -> UndoValue<T> {
-        value.save()
+        value.undo_value()
     }
 }
 

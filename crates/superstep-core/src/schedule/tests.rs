@@ -75,10 +75,10 @@ fn finish(topology: &Topology, position: &mut Position, tasks: &[(&str, Routing)
 }
 
 /// Runs at most `most` supersteps in which every task follows its edges, and returns the tasks of each.
-fn walk(topology: &Topology, most: usize) -> Vec<String> {
+fn walk(topology: &Topology, max: usize) -> Vec<String> {
     let mut position = start(topology);
     let mut steps = Vec::new();
-    while !position.next_tasks.is_empty() && steps.len() < most {
+    while !position.next_tasks.is_empty() && steps.len() < max {
         steps.push(next_tasks(topology, &position));
         let ran: Vec<Option<NodeId>> = position.next_tasks.iter().map(|task| Some(task.node)).collect();
         schedule_next(topology, &mut position, ran.into_iter().map(|node| (node, follow_edges())));
@@ -181,7 +181,7 @@ fn deferred_nodes_are_released_together() {
     assert_eq!(position.deferred, [topology.find_node("x").unwrap()]);
 }
 
-/// R-GRA-44, R-REF-33: next tasks are sorted by registration, then by send index; in LangGraph mode by name, then
+/// R-GRA-44, R-REF-33: next tasks are sorted by registration, then by send index; in compatibility mode by name, then
 /// sends by index.
 #[test]
 fn due_tasks_have_a_fixed_order() {

@@ -29,7 +29,7 @@ pub struct FieldBuilder {
     conflict: Option<ConflictPolicy>,
     one_of: Vec<Value>,
     range: Option<Bounds>,
-    problems: Vec<ValidationError>,
+    diagnostics: Vec<ValidationError>,
 }
 
 /// Creates a field without options: any type, no reducer, no default.
@@ -43,7 +43,7 @@ pub fn field(name: impl Into<Arc<str>>) -> FieldBuilder {
         conflict: None,
         one_of: Vec::new(),
         range: None,
-        problems: Vec::new(),
+        diagnostics: Vec::new(),
     }
 }
 
@@ -68,7 +68,7 @@ impl FieldBuilder {
             Ok(JsonReducer::SetOnce) => self.flags.set_once = true,
             Ok(JsonReducer::OneOf(values)) => self.one_of = values,
             Ok(reducer) => self.rule = Some(DynamicReducer::Named(reducer)),
-            Err(fault) => self.problems.push(fault.with_pointer("/reducer")),
+            Err(error) => self.diagnostics.push(error.with_pointer("/reducer")),
         }
         self
     }
@@ -76,9 +76,9 @@ impl FieldBuilder {
     /// Sets a custom reducer: `(current, update) -> merged`.
     pub fn reduce_with(
         mut self,
-        fold: impl Fn(Value, Value) -> Result<Value, ValidationError> + Send + Sync + 'static,
+        reduce: impl Fn(Value, Value) -> Result<Value, ValidationError> + Send + Sync + 'static,
     ) -> Self {
-        self.rule = Some(DynamicReducer::Custom(Arc::new(fold)));
+        self.rule = Some(DynamicReducer::Custom(Arc::new(reduce)));
         self
     }
 
@@ -140,13 +140,13 @@ impl FieldBuilder {
     pub fn range(mut self, min: Option<f64>, max: Option<f64>) -> Self {
         match Bounds::new(min, max) {
             Ok(range) => self.range = Some(range),
-            Err(fault) => self.problems.push(fault),
+            Err(error) => self.diagnostics.push(error),
         }
         self
     }
 
     /// Returns all mistakes in the field, with pointers below its name.
-    fn problems(&self, types: TypeChecks) -> Vec<Diagnostic> {
+    fn diagnostics(&self, types: TypeChecks) -> Vec<Diagnostic> {
         let is_messages = matches!(self.rule, Some(DynamicReducer::Messages)) || self.kind == FieldType::Messages;
         let default = match &self.default {
             Some(DefaultValue::Value(value)) if !value.is_null() => Some(value.clone()),
@@ -157,22 +157,22 @@ impl FieldBuilder {
             Some(value) if types == TypeChecks::Enforce => self.kind.check(&value),
             _ => Ok(()),
         };
-        let faults = checked.err().unwrap_or_default();
+        let errors = checked.err().unwrap_or_default();
         let is_list = matches!(self.kind, FieldType::Any | FieldType::Array | FieldType::Messages);
         let type_error = (is_messages && !is_list).then(|| {
             ValidationError::new("the reducer `add_messages` requires a message list")
                 .with_help("give the field the type `messages`")
         });
-        let in_default = faults.into_iter().map(|fault| {
-            let path = format!("/default{}", fault.pointer);
-            fault.with_pointer(path)
+        let in_default = errors.into_iter().map(|error| {
+            let path = format!("/default{}", error.pointer);
+            error.with_pointer(path)
         });
-        self.problems
+        self.diagnostics
             .iter()
             .cloned()
             .chain(type_error)
             .chain(in_default)
-            .map(|fault| super::below(&self.name, fault))
+            .map(|error| super::below(&self.name, error))
             .collect()
     }
 
@@ -231,7 +231,7 @@ pub struct SchemaBuilder {
     unknown: UnknownFields,
     types: TypeChecks,
     conflict: ConflictPolicy,
-    problems: Vec<Diagnostic>,
+    diagnostics: Vec<Diagnostic>,
 }
 
 impl Schema {
@@ -255,7 +255,7 @@ impl Schema {
             unknown: UnknownFields::default(),
             types: TypeChecks::default(),
             conflict: ConflictPolicy::default(),
-            problems: Vec::new(),
+            diagnostics: Vec::new(),
         }
     }
 
@@ -290,7 +290,7 @@ impl SchemaBuilder {
     /// Adds the fields of a map from names to options, in the order of their names.
     pub fn fields_from_json(mut self, map: &Value) -> Self {
         let Some(map) = map.as_object() else {
-            self.problems.push(ValidationError::new("a schema must be an object of field names and options").into());
+            self.diagnostics.push(ValidationError::new("a schema must be an object of field names and options").into());
             return self;
         };
         for (name, options) in sorted_entries(map) {
@@ -331,13 +331,13 @@ impl SchemaBuilder {
     /// # Errors
     /// Returns an error that lists every mistake with its JSON pointer.
     pub fn build(mut self) -> Result<Arc<Schema>> {
-        self.problems.extend(super::name_problems(self.fields.iter().map(|field| &field.name)));
-        self.problems.extend(self.fields.iter().flat_map(|field| field.problems(self.types)));
-        if !self.problems.is_empty() {
+        self.diagnostics.extend(super::name_problems(self.fields.iter().map(|field| &field.name)));
+        self.diagnostics.extend(self.fields.iter().flat_map(|field| field.diagnostics(self.types)));
+        if !self.diagnostics.is_empty() {
             return Err(Error::with_diagnostics(
                 ErrorCode::InvalidGraph,
                 format!("schema `{}` is invalid", self.name),
-                self.problems,
+                self.diagnostics,
             ));
         }
         let names: BTreeMap<Arc<str>, usize> =

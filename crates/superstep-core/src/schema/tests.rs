@@ -15,21 +15,21 @@ fn build(map: Value) -> Arc<Schema> {
 }
 
 /// Returns pointer, message and help of every mistake in a schema.
-fn problems(map: &Value) -> Vec<(String, String, String)> {
+fn diagnostics(map: &Value) -> Vec<(String, String, String)> {
     let error = Schema::from_json("state", map).expect_err("refused");
     assert_eq!(error.code(), ErrorCode::InvalidGraph);
     listed(error.diagnostics())
 }
 
-fn listed(problems: &[Diagnostic]) -> Vec<(String, String, String)> {
-    let row = |problem: &Diagnostic| {
-        (problem.pointer.clone(), problem.message.clone(), problem.help.clone().unwrap_or_default())
+fn listed(diagnostics: &[Diagnostic]) -> Vec<(String, String, String)> {
+    let row = |diagnostic: &Diagnostic| {
+        (diagnostic.pointer.clone(), diagnostic.message.clone(), diagnostic.help.clone().unwrap_or_default())
     };
-    problems.iter().map(row).collect()
+    diagnostics.iter().map(row).collect()
 }
 
-fn facts(problems: &[Diagnostic]) -> Vec<(String, String)> {
-    listed(problems).into_iter().map(|(pointer, message, _)| (pointer, message)).collect()
+fn facts(diagnostics: &[Diagnostic]) -> Vec<(String, String)> {
+    listed(diagnostics).into_iter().map(|(pointer, message, _)| (pointer, message)).collect()
 }
 
 fn own(rows: &[(&str, &str)]) -> Vec<(String, String)> {
@@ -44,7 +44,8 @@ fn object(value: Value) -> Map<String, Value> {
 fn write(schema: &Schema, update: Value) -> Result<(Value, Vec<String>), Error> {
     let mut notes = Vec::new();
     let read = schema.update_from_json(object(update), &mut notes);
-    let update = read.map_err(|problems| Error::with_diagnostics(ErrorCode::TypeMismatch, "refused", problems))?;
+    let update =
+        read.map_err(|diagnostics| Error::with_diagnostics(ErrorCode::TypeMismatch, "refused", diagnostics))?;
     let (mut state, mut written) = (schema.initial_state(), FieldSet::default());
     let updates = [TaskUpdate { node: "a".into(), update }];
     let applied = apply(schema, &mut state, &mut written, updates, ApplyOptions::default())?;
@@ -242,7 +243,7 @@ fn invalid_options_are_rejected_with_their_location() {
         (json!({ "a": { "private": "yes" } }), "/a/private", "expected boolean, found string"),
         (json!({ "a": { "min": "low" } }), "/a/min", "expected number, found string"),
         (json!({ "a": { "min": 2, "max": 1 } }), "/a", "the range from 2 to 1 is empty"),
-        (json!({ "a": { "on_conflict": "first" } }), "/a/on_conflict", "`on_conflict` must be `refuse` or `last_wins`"),
+        (json!({ "a": { "on_conflict": "first" } }), "/a/on_conflict", "`on_conflict` must be `reject` or `last_wins`"),
         (json!({ "a": { "type": "integer", "default": "0" } }), "/a/default", "expected integer, found string"),
         (json!({ "a": { "type": "messages", "default": [{ "role": "cat" }] } }), "/a/default/0", "role"),
         (
@@ -253,7 +254,7 @@ fn invalid_options_are_rejected_with_their_location() {
         (json!([1]), "", "a schema must be an object of field names and options"),
     ];
     for (map, location, message) in rows {
-        let diagnostics = problems(&map);
+        let diagnostics = diagnostics(&map);
         assert_eq!(diagnostics.len(), 1, "{map}: {diagnostics:?}");
         assert!(diagnostics[0].0 == location && diagnostics[0].1.contains(message), "{map}: {diagnostics:?}");
     }
@@ -266,7 +267,7 @@ fn an_unknown_reducer_lists_the_known_ones() {
     for name in names {
         build(json!({ "x": { "reducer": name } }));
     }
-    let diagnostics = problems(&json!({ "x": { "reducer": "apend" } }));
+    let diagnostics = diagnostics(&json!({ "x": { "reducer": "apend" } }));
     assert_eq!((&*diagnostics[0].0, &*diagnostics[0].1), ("/x/reducer", "unknown reducer `apend`"));
     assert!(REDUCER_NAMES.iter().all(|name| diagnostics[0].2.contains(&format!("`{name}`"))), "{diagnostics:?}");
     assert!(diagnostics[0].2.starts_with("did you mean `append`?"), "{diagnostics:?}");
@@ -443,7 +444,7 @@ fn an_unreadable_state_is_rejected_entirely() {
     let schema = build(json!({ "count": { "type": "integer" }, "talk": { "type": "messages" } }));
     let read = |state| schema.state_from_json(object(state)).map(|_| ()).expect_err("refused");
     let error = read(json!({ "count": "1", "talk": [{ "role": "cat" }], "cuont": 1 }));
-    let pointers: Vec<&str> = error.diagnostics().iter().map(|problem| &*problem.pointer).collect();
+    let pointers: Vec<&str> = error.diagnostics().iter().map(|diagnostic| &*diagnostic.pointer).collect();
     assert_eq!(pointers, ["/count", "/cuont", "/talk/0"]);
 }
 

@@ -141,13 +141,13 @@ fn score(matches: &mut [ScoredItem], words: usize) {
     let having = |word: usize| matches.iter().filter(|hit| hit.counts[word] > 0).count();
     // A word that no item contains counts as if one did: an item that misses part of the query is not a full match.
     let weights: Vec<f64> = (0..words).map(|word| (1.0 + total / (having(word).max(1) as f64)).ln()).collect();
-    let most: f64 = weights.iter().sum::<f64>() * (SATURATION + 1.0);
+    let max: f64 = weights.iter().sum::<f64>() * (SATURATION + 1.0);
     for hit in matches {
         let damping = SATURATION * (1.0 - LENGTH + LENGTH * hit.length as f64 / mean.max(1.0));
         let part = |(weight, count): (&f64, &u32)| {
             weight * f64::from(*count) * (SATURATION + 1.0) / (f64::from(*count) + damping)
         };
         let sum: f64 = weights.iter().zip(&hit.counts).map(part).sum();
-        hit.score = Some(sum / most);
+        hit.score = Some(sum / max);
     }
 }

@@ -46,8 +46,8 @@ mod tests {
     #[test]
     fn index_terms_are_alphanumeric() {
         for word in ["a", "ü", "x') OR 1=1 --", "\0", ""] {
-            let mark = index_term(word);
-            assert!(mark.len() == 9 && mark.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{mark}");
+            let header = index_term(word);
+            assert!(header.len() == 9 && header.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{header}");
         }
     }
 

@@ -25,7 +25,7 @@ pub mod ttl;
 pub mod vector_search;
 
 /// Initial time of the clock of a check, in microseconds since 1970.
-pub const BEGIN: i64 = 1_000_000_000_000_000;
+pub const START_TIME: i64 = 1_000_000_000_000_000;
 
 /// A clock that only advances when a check advances it.
 #[derive(Clone)]
@@ -33,7 +33,7 @@ pub struct ManualClock(Arc<AtomicI64>);
 
 impl Default for ManualClock {
     fn default() -> Self {
-        Self(Arc::new(AtomicI64::new(BEGIN)))
+        Self(Arc::new(AtomicI64::new(START_TIME)))
     }
 }
 
@@ -134,16 +134,16 @@ macro_rules! store_conformance {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! store_tests {
-    ($open:expr, $drive:expr, $room:ident: $($name:ident),* $(,)?) => {
-        mod $room {
+    ($open:expr, $drive:expr, $module:ident: $($name:ident),* $(,)?) => {
+        mod $module {
             #[allow(unused_imports, reason = "the constructor may be in any module")]
             use super::*;
 
             $(
-                /// R-FWK-87: the guarantee in the name of the test.
+                /// R-FWK-87: documented at the check function of the same name.
                 #[test]
                 fn $name() {
-                    $crate::testing::store::check($open, $drive, $crate::testing::store::$room::$name);
+                    $crate::testing::store::check($open, $drive, $crate::testing::store::$module::$name);
                 }
             )*
         }

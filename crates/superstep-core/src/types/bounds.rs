@@ -109,7 +109,7 @@ mod tests {
             (json!({}), Err("a range requires a number, string or array, found object")),
         ];
         for (value, expected) in rows {
-            assert_eq!(range.check(&value).map_err(|fault| fault.message), expected.map_err(String::from), "{value}");
+            assert_eq!(range.check(&value).map_err(|error| error.message), expected.map_err(String::from), "{value}");
         }
         assert_eq!(Bounds::default().check(&json!(-5)), Ok(()));
     }

@@ -55,11 +55,11 @@ impl JsonSchemaValidator {
         if self.validator.is_valid(value) {
             return Vec::new();
         }
-        let mut faults: Vec<ValidationError> =
+        let mut errors: Vec<ValidationError> =
             self.validator.iter_errors(value).map(|error| fault(&error, format_value)).collect();
-        faults.sort_by(|a, b| (&a.pointer, &a.message).cmp(&(&b.pointer, &b.message)));
-        faults.dedup();
-        faults
+        errors.sort_by(|a, b| (&a.pointer, &a.message).cmp(&(&b.pointer, &b.message)));
+        errors.dedup();
+        errors
     }
 }
 
@@ -122,7 +122,7 @@ mod tests {
     fn every_problem_is_listed_with_its_place() {
         let value = json!({ "name": "x", "age": "old", "tags": ["a", "c"], "extra": 1 });
         let errors: Vec<(String, String)> =
-            person().errors(&value).into_iter().map(|fault| (fault.pointer, fault.message)).collect();
+            person().errors(&value).into_iter().map(|error| (error.pointer, error.message)).collect();
         let expected = [
             ("", "additional properties are not allowed ('extra' was unexpected)"),
             ("/age", "expected null or integer, found string"),
@@ -138,8 +138,8 @@ mod tests {
     fn an_invalid_or_external_schema_is_rejected() {
         let rows = [json!({ "type": "intger" }), json!({ "$ref": "https://example.com/a.json" }), json!(3)];
         for schema in rows {
-            let fault = JsonSchemaValidator::new(schema.clone()).expect_err("refused");
-            assert!(fault.message.starts_with("not a valid JSON Schema: "), "{schema}: {}", fault.message);
+            let error = JsonSchemaValidator::new(schema.clone()).expect_err("refused");
+            assert!(error.message.starts_with("not a valid JSON Schema: "), "{schema}: {}", error.message);
         }
     }
 
@@ -158,7 +158,7 @@ mod tests {
     fn long_values_are_not_echoed() {
         let schema = JsonSchemaValidator::new(json!({ "type": "object", "properties": { "a": { "maxLength": 3 } } }))
             .expect("a schema");
-        let fault = &schema.errors(&json!({ "a": "x".repeat(10_000) }))[0];
-        assert!(fault.message.chars().count() < 120, "{}", fault.message);
+        let error = &schema.errors(&json!({ "a": "x".repeat(10_000) }))[0];
+        assert!(error.message.chars().count() < 120, "{}", error.message);
     }
 }

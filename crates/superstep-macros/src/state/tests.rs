@@ -2,18 +2,18 @@
 
 use super::*;
 
-fn problems(input: &str) -> Vec<String> {
+fn diagnostics(input: &str) -> Vec<String> {
     let input: DeriveInput = syn::parse_str(input).expect("Rust");
     let error = StateSpec::parse(&input).err();
     error.into_iter().flatten().map(|error| error.to_string()).collect()
 }
 
 fn check(field: &str, expected: &[&str]) {
-    assert_eq!(problems(&format!("struct Chat {{ {field} }}")), expected, "{field}");
+    assert_eq!(diagnostics(&format!("struct Chat {{ {field} }}")), expected, "{field}");
 }
 
 fn assert_starts_with(field: &str, expected: &str) {
-    let messages = problems(&format!("struct Chat {{ {field} }}"));
+    let messages = diagnostics(&format!("struct Chat {{ {field} }}"));
     assert!(messages.len() == 1 && messages[0].starts_with(expected), "{field}: {messages:?}");
 }
 
@@ -58,7 +58,7 @@ fn every_attribute_that_is_documented_reads() {
     for option in options {
         check(&format!("#[state({option})] a: T"), &[]);
     }
-    assert!(problems("#[state(version = 2, name = \"c\", rename_all = \"camelCase\")] struct C {}").is_empty());
+    assert!(diagnostics("#[state(version = 2, name = \"c\", rename_all = \"camelCase\")] struct C {}").is_empty());
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn an_unknown_name_is_answered_with_the_nearest_one() {
         "#[state(reduce = append)] a: T",
         &["`reduce` is a reducer, not an option of a field: write `#[reduce(..)]`"],
     );
-    let messages = problems("#[state(versoin = 2, rename_all = \"camel\")] struct C {}");
+    let messages = diagnostics("#[state(versoin = 2, rename_all = \"camel\")] struct C {}");
     assert_eq!(messages[0], "unknown option `versoin`; did you mean `version`? known: `version`, `name`, `rename_all`");
     assert!(messages[1].starts_with("unknown case `camel`; did you mean `camelCase`?"), "{messages:?}");
 }
@@ -99,9 +99,9 @@ fn a_value_of_the_wrong_form_is_answered_with_the_right_one() {
     check("#[state(one_of())] a: T", &["`one_of` requires at least one value"]);
     check("#[state(one_of(f()))] a: T", &["a value of `one_of` must be a string, number, `true` or `false`"]);
     check("#[state()] a: T", &["`#[state(..)]` is empty; add an option, or remove it"]);
-    assert_eq!(problems("#[state(version = 0)] struct C {}"), ["write `version = 2`"]);
-    assert_eq!(problems("#[state(private)] struct C {}"), ["`private` is only valid on a field"]);
-    assert_eq!(problems("#[reduce(add)] struct C {}"), ["`#[reduce(..)]` is only valid on a field"]);
+    assert_eq!(diagnostics("#[state(version = 0)] struct C {}"), ["write `version = 2`"]);
+    assert_eq!(diagnostics("#[state(private)] struct C {}"), ["`private` is only valid on a field"]);
+    assert_eq!(diagnostics("#[reduce(add)] struct C {}"), ["`#[reduce(..)]` is only valid on a field"]);
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn names_are_checked_and_all_problems_are_listed() {
         "#[state(x)] __a: T, b: T, #[state(rename = \"b\")] #[reduce(max = 1)] c: T, #[state(rename = \"\")] d: T",
         &expected,
     );
-    let twice = problems("#[state(rename_all = \"camelCase\")] struct C { a_b: T, aB: T }");
+    let twice = diagnostics("#[state(rename_all = \"camelCase\")] struct C { a_b: T, aB: T }");
     assert_eq!(twice, ["duplicate field name `aB`, also used by `a_b`"]);
 }
 
@@ -152,8 +152,8 @@ fn only_plain_structs_are_states() {
     for (input, actual) in
         [("enum C {}", "an enum"), ("struct C(T);", "a tuple struct"), ("struct C;", "a unit struct")]
     {
-        assert_eq!(problems(input), [format!("{prefix}{actual}")]);
+        assert_eq!(diagnostics(input), [format!("{prefix}{actual}")]);
     }
     let generic = "a state cannot have type or lifetime parameters, because its schema is the same for all threads";
-    assert_eq!(problems("struct C<'a, T> { a: &'a T }"), [generic]);
+    assert_eq!(diagnostics("struct C<'a, T> { a: &'a T }"), [generic]);
 }

@@ -123,16 +123,17 @@ impl RateLimiter {
             count.starts.pop_front();
         }
         if count.running >= limit.max_concurrent {
-            let detail = format!("one address may have at most {} at once", pluralize(limit.max_concurrent, kind));
+            let detail =
+                format!("at most {} per client address at the same time", pluralize(limit.max_concurrent, kind));
             return Err(Problem::too_many_requests(detail, Duration::from_secs(10))
                 .with_hint("wait for one to end, or stop one"));
         }
         if count.starts.len() >= limit.max_requests {
             let oldest = count.starts.front().map_or(Duration::ZERO, |start| now.duration_since(*start));
             let detail = format!(
-                "one address may start at most {} in {} minutes",
+                "at most {} per client address per {}",
                 pluralize(limit.max_requests, kind),
-                limit.window.as_secs() / 60
+                window_text(limit.window)
             );
             return Err(Problem::too_many_requests(detail, limit.window.saturating_sub(oldest)));
         }
@@ -147,6 +148,17 @@ fn pluralize(count: usize, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
+/// Formats a time window for a text with "per", such as `minute`, `5 minutes` or `30 seconds`.
+fn window_text(window: Duration) -> String {
+    let seconds = window.as_secs();
+    let (count, unit) = match seconds {
+        _ if seconds > 0 && seconds.is_multiple_of(3600) => (seconds / 3600, "hour"),
+        _ if seconds > 0 && seconds.is_multiple_of(60) => (seconds / 60, "minute"),
+        _ => (seconds, "second"),
+    };
+    if count == 1 { unit.to_owned() } else { format!("{count} {unit}s") }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -157,9 +169,9 @@ mod tests {
         ClientAddress::from(text.parse::<IpAddr>().unwrap())
     }
 
-    /// R-SRV-16: concurrent runs and runs per time window are limited, and the error says when to try again.
+    /// R-SRV-16a: concurrent runs and runs per time window are limited, and the error says when to try again.
     #[test]
-    fn an_address_gets_its_share_and_then_waits() {
+    fn concurrent_runs_and_runs_per_window_are_limited() {
         let (limiter, start) = (RateLimiter::default(), Instant::now());
         let (a, b) = (client("10.0.0.1"), client("10.0.0.2"));
         let first = limiter.acquire("run", a, LIMIT, start).unwrap();
@@ -168,11 +180,12 @@ mod tests {
         let _other = limiter.acquire("run", b, LIMIT, start).unwrap();
         drop(first);
         drop(limiter.acquire("run", a, LIMIT, start).unwrap());
-        assert!(limiter.acquire("run", a, LIMIT, start).unwrap_err().detail().contains("in 1 minutes"));
+        let problem = limiter.acquire("run", a, LIMIT, start).unwrap_err();
+        assert_eq!(problem.detail(), "at most 3 runs per client address per minute");
         assert!(limiter.acquire("run", a, LIMIT, start + Duration::from_secs(60)).is_ok());
     }
 
-    /// R-SRV-16, R-DEB-36: a run rejected before its start does not count; a started run, or a request without a
+    /// R-SRV-16a, R-DEB-36: a run rejected before its start does not count; a started run, or a request without a
     /// run, does.
     #[test]
     fn a_rejected_run_is_not_counted() {
@@ -185,10 +198,18 @@ mod tests {
             let mut permit = limiter.acquire("run", a, LIMIT, now).unwrap().refund_unless_started();
             permit.mark_started();
         }
-        assert!(limiter.acquire("run", a, LIMIT, now).unwrap_err().detail().contains("in 1 minutes"));
+        let problem = limiter.acquire("run", a, LIMIT, now).unwrap_err();
+        assert_eq!(problem.detail(), "at most 3 runs per client address per minute");
     }
 
-    /// R-SRV-16: an IPv6 address counts as its network, an IPv4 address is the same in both notations.
+    /// R-SRV-16a: the error names the time window.
+    #[test]
+    fn a_window_is_named_in_its_largest_unit() {
+        let names = [30, 60, 90, 300, 3600].map(|seconds| window_text(Duration::from_secs(seconds)));
+        assert_eq!(names, ["30 seconds", "minute", "90 seconds", "5 minutes", "hour"]);
+    }
+
+    /// R-SRV-16a: an IPv6 address counts as its network, an IPv4 address is the same in both notations.
     #[test]
     fn an_ipv6_network_is_one_client() {
         assert_eq!(client("2001:db8:1:2::1"), client("2001:db8:1:2:ffff::9"));

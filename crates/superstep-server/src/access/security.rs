@@ -56,9 +56,9 @@ impl SecurityPolicy {
     }
 
     fn is_allowed_host(&self, name: &str) -> bool {
-        let number = name.parse::<IpAddr>().ok();
+        let address = name.parse::<IpAddr>().ok();
         name == "localhost"
-            || number.is_some_and(|number| number.is_loopback() || self.0.allows_ip_hosts)
+            || address.is_some_and(|address| address.is_loopback() || self.0.allows_ip_hosts)
             || self.0.hosts.iter().any(|allowed| allowed == name)
     }
 
@@ -86,10 +86,14 @@ impl SecurityPolicy {
 }
 
 /// Checks host and origin of every request, and adds security headers to every response.
-pub(crate) async fn security_middleware(State(guard): State<SecurityPolicy>, request: Request, next: Next) -> Response {
-    let origin = guard.allowed_origin(request.headers());
+pub(crate) async fn security_middleware(
+    State(policy): State<SecurityPolicy>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let origin = policy.allowed_origin(request.headers());
     let is_preflight = request.method() == Method::OPTIONS && origin.is_some();
-    let mut response = match guard.check(&request) {
+    let mut response = match policy.check(&request) {
         Err(problem) => problem.into_response(),
         Ok(()) if is_preflight => StatusCode::NO_CONTENT.into_response(),
         Ok(()) => catch_panic(next.run(request)).await,

@@ -30,8 +30,8 @@ impl OwnedThreads {
     /// Returns 404 if there is no such thread of this graph.
     pub async fn get(&self, runs: &RunService, id: &str) -> Result<ThreadRecord, Problem> {
         let missing = || {
-            let problem = Problem::not_found(format!("conversation `{id}` not found"));
-            problem.with_hint(format!("`{}` lists the conversations of a user", self.list_hint))
+            let problem = Problem::not_found(format!("thread `{id}` not found"));
+            problem.with_hint(format!("`{}` lists the threads of a user", self.list_hint))
         };
         let record = runs.find_thread(&ThreadId::from(id)).await?.ok_or_else(missing)?;
         if record.graph == self.graph { Ok(record) } else { Err(missing()) }
@@ -102,7 +102,7 @@ impl OwnedThreads {
     /// # Errors
     /// Returns an error if the records cannot be read.
     pub async fn latest_context(&self, runs: &RunService, record: &ThreadRecord) -> Result<Value, Problem> {
-        let last = runs.find_run(record.run).await?.map(|run| run.request.context).filter(|options| !options.is_null());
+        let last = runs.find_run(record.run).await?.map(|run| run.request.context).filter(|context| !context.is_null());
         Ok(last.unwrap_or_else(|| record.context.clone()))
     }
 
@@ -127,6 +127,6 @@ impl OwnedThreads {
 }
 
 fn forbidden(thread: &ThreadId) -> Problem {
-    let detail = format!("conversation `{thread}` belongs to another user");
+    let detail = format!("thread `{thread}` belongs to another user");
     Problem::new(403, ErrorCode::PolicyRefused, detail).with_thread(thread)
 }

@@ -75,27 +75,28 @@ fn parse_validated<T: DeserializeOwned + JsonSchema>(bytes: &[u8]) -> Result<T, 
         let detail = format!("the body is not JSON: line {}, column {}", error.line(), error.column());
         Problem::new(400, ErrorCode::InputInvalid, detail)
     })?;
-    let described = schemars::SchemaGenerator::default().into_root_schema_for::<T>().to_value();
-    let schema = FieldType::schema(described.clone()).map_err(|fault| superstep::Error::internal(fault.to_string()))?;
-    let invalid = |faults: Vec<ValidationError>| {
-        Problem::invalid("the body is invalid", faults.into_iter().map(ProblemField::from))
+    let json_schema = schemars::SchemaGenerator::default().into_root_schema_for::<T>().to_value();
+    let schema =
+        FieldType::schema(json_schema.clone()).map_err(|error| superstep::Error::internal(error.to_string()))?;
+    let invalid = |errors: Vec<ValidationError>| {
+        Problem::invalid("the body is invalid", errors.into_iter().map(ProblemField::from))
     };
-    schema.check(&value).map_err(|faults| invalid(locate_errors(&described, &value, faults)))?;
+    schema.check(&value).map_err(|errors| invalid(locate_errors(&json_schema, &value, errors)))?;
     // Constraints that a schema cannot express.
     serde_json::from_value(value).map_err(|error| invalid(vec![ValidationError::new(error.to_string())]))
 }
 
 /// Locates each error of a body at its own field: a missing or unknown field is not an error of the whole body, and
 /// a range error names the range.
-fn locate_errors(schema: &Value, value: &Value, faults: Vec<ValidationError>) -> Vec<ValidationError> {
-    let (Some(fields), Some(object)) = (schema["properties"].as_object(), value.as_object()) else { return faults };
+fn locate_errors(schema: &Value, value: &Value, errors: Vec<ValidationError>) -> Vec<ValidationError> {
+    let (Some(fields), Some(object)) = (schema["properties"].as_object(), value.as_object()) else { return errors };
     let names: Vec<&str> = fields.keys().map(String::as_str).collect();
     let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let missing = required.filter(|name| !object.contains_key(*name)).map(|name| {
-        let fault = ValidationError::new("missing").with_pointer(format!("/{name}"));
+        let error = ValidationError::new("missing").with_pointer(format!("/{name}"));
         match fields[name]["description"].as_str() {
-            Some(meaning) => fault.with_help(meaning),
-            None => fault,
+            Some(description) => error.with_help(description),
+            None => error,
         }
     });
     let is_closed = schema["additionalProperties"] == false;
@@ -104,14 +105,14 @@ fn locate_errors(schema: &Value, value: &Value, faults: Vec<ValidationError>) ->
             .with_pointer(format!("/{name}"))
             .with_help(did_you_mean_or_list(name, &names))
     });
-    let field_errors = faults.into_iter().filter(|fault| !fault.pointer.is_empty()).map(|fault| {
-        let field = fault.pointer.strip_prefix('/').and_then(|name| fields.get(name));
+    let field_errors = errors.into_iter().filter(|error| !error.pointer.is_empty()).map(|error| {
+        let field = error.pointer.strip_prefix('/').and_then(|name| fields.get(name));
         match field.map(|field| (&field["minimum"], &field["maximum"])) {
             Some((min @ Value::Number(_), max @ Value::Number(_))) => {
                 let range = format!("use a value from {min} to {max}");
-                fault.with_help(range)
+                error.with_help(range)
             }
-            _ => fault,
+            _ => error,
         }
     });
     let mut all: Vec<ValidationError> = missing.chain(unknown).chain(field_errors).collect();

@@ -17,6 +17,6 @@ pub(crate) fn with_openapi_route(
 ) -> superstep::Result<Router<RunService>> {
     api.info = InfoBuilder::new().title("superstep").version(env!("CARGO_PKG_VERSION")).build();
     let text = api.to_json().map_err(|error| superstep::Error::internal(error.to_string()))?;
-    let answer = move || std::future::ready(([(header::CONTENT_TYPE, "application/json")], text.clone()));
-    Ok(router.route("/api/openapi.json", get(answer)))
+    let handler = move || std::future::ready(([(header::CONTENT_TYPE, "application/json")], text.clone()));
+    Ok(router.route("/api/openapi.json", get(handler)))
 }

@@ -99,9 +99,9 @@ impl Problem {
 
     /// Creates a problem for invalid input: 422, with every error.
     #[must_use]
-    pub fn invalid(detail: impl Into<String>, parts: impl IntoIterator<Item = ProblemField>) -> Self {
+    pub fn invalid(detail: impl Into<String>, fields: impl IntoIterator<Item = ProblemField>) -> Self {
         let mut problem = Self::new(422, ErrorCode::InputInvalid, detail);
-        problem.0.errors = parts.into_iter().collect();
+        problem.0.errors = fields.into_iter().collect();
         problem
     }
 
@@ -232,17 +232,17 @@ impl From<Error> for Problem {
 impl From<Diagnostic> for ProblemField {
     fn from(diagnostic: Diagnostic) -> Self {
         let Diagnostic { pointer, message, help } = diagnostic;
-        // The engine puts both into one sentence.
-        let both = message.strip_prefix("expected ").and_then(|rest| rest.rsplit_once(", found "));
-        let both = both.map(|(expected, actual)| (expected.to_owned(), actual.to_owned()));
-        let (expected, actual) = both.unzip();
+        // The message of the engine contains the expected and the actual value.
+        let split = message.strip_prefix("expected ").and_then(|rest| rest.rsplit_once(", found "));
+        let split = split.map(|(expected, actual)| (expected.to_owned(), actual.to_owned()));
+        let (expected, actual) = split.unzip();
         Self { pointer, message, expected, actual, hint: help }
     }
 }
 
 impl From<ValidationError> for ProblemField {
-    fn from(fault: ValidationError) -> Self {
-        Diagnostic::from(fault).into()
+    fn from(error: ValidationError) -> Self {
+        Diagnostic::from(error).into()
     }
 }
 
@@ -283,19 +283,19 @@ fn title(code: ErrorCode) -> String {
 mod tests {
     use super::*;
 
-    /// R-SRV-5: each validation error has its location, the expected and the found value.
+    /// R-SRV-5: each validation error has its location, the expected and the actual value.
     #[test]
     fn problems_contain_location_expected_and_actual_value() {
         let diagnostic =
             Diagnostic { pointer: "/n".into(), message: "expected integer, found text".into(), help: None };
         let problem =
             Problem::from(Error::with_diagnostics(ErrorCode::TypeMismatch, "the input is invalid", vec![diagnostic]));
-        let part = &problem.fields()[0];
-        assert_eq!((part.expected.as_deref(), part.actual.as_deref()), (Some("integer"), Some("text")));
-        assert_eq!((problem.status(), part.pointer.as_str()), (422, "/n"));
+        let field = &problem.fields()[0];
+        assert_eq!((field.expected.as_deref(), field.actual.as_deref()), (Some("integer"), Some("text")));
+        assert_eq!((problem.status(), field.pointer.as_str()), (422, "/n"));
     }
 
-    /// R-SRV-4: details of an internal error are in the log and not in the body.
+    /// R-SRV-4a: details of an internal error are in the log and not in the body.
     #[test]
     fn an_internal_error_is_not_revealed_to_the_caller() {
         let problem = Problem::from(Error::internal("slot 7 of /etc/secret"));

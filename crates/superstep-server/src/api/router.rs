@@ -18,19 +18,19 @@ use crate::runs::service::RunService;
 ///
 /// # Errors
 /// Returns an error if the OpenAPI document cannot be serialized.
-pub(crate) fn router(apps: Vec<App>, runs: RunService, guard: SecurityPolicy) -> superstep::Result<Router> {
+pub(crate) fn router(apps: Vec<App>, runs: RunService, policy: SecurityPolicy) -> superstep::Result<Router> {
     let pages = static_router(&apps, runs.config().start_page.clone());
-    let mut open: OpenApiRouter<RunService> = crate::api::system::routes();
+    let mut api_routes: OpenApiRouter<RunService> = crate::api::system::routes();
     for app in apps {
-        open = open.merge(app.routes);
+        api_routes = api_routes.merge(app.routes);
     }
-    let (router, api) = open.split_for_parts();
+    let (router, api) = api_routes.split_for_parts();
     let router = with_openapi_route(router, api)?
         .merge(pages)
         .fallback(not_found)
         .method_not_allowed_fallback(method_not_allowed)
         .layer(DefaultBodyLimit::max(runs.config().body_limit))
-        .layer(middleware::from_fn_with_state(guard, security_middleware));
+        .layer(middleware::from_fn_with_state(policy, security_middleware));
     Ok(router.with_state(runs))
 }
 

@@ -18,14 +18,14 @@ struct StudioFiles;
 
 /// Returns the routes for the page of each application, the assets, and the start page: a file, or a list of the
 /// applications.
-pub(crate) fn static_router(apps: &[App], start: Option<String>) -> Router<RunService> {
+pub(crate) fn static_router(apps: &[App], start_page: Option<String>) -> Router<RunService> {
     let list = app_index_page(apps);
-    let start = move || match &start {
+    let index = move || match &start_page {
         Some(file) => page(file, None),
         None => Html(list.clone()).into_response(),
     };
     let mut router = Router::new()
-        .route("/", get(move || std::future::ready(start())))
+        .route("/", get(move || std::future::ready(index())))
         .route("/assets/{*path}", get(asset))
         .route("/favicon.ico", get(|| std::future::ready(StatusCode::NO_CONTENT)));
     for app in apps {
@@ -33,15 +33,15 @@ pub(crate) fn static_router(apps: &[App], start: Option<String>) -> Router<RunSe
         let index_file = file.clone();
         router = router.route(&format!("/{}", app.name), get(move || std::future::ready(page(&index_file, None))));
         // A page has paths of its own, such as one debate.
-        let plain = app.html_fallback.clone();
+        let html_fallback = app.html_fallback.clone();
         let subpath = move |State(runs): State<RunService>, Path(subpath): Path<String>| async move {
-            let text = match &plain {
-                Some(plain) => plain(runs, subpath).await,
+            let fallback = match &html_fallback {
+                Some(render) => render(runs, subpath).await,
                 None => None,
             };
-            page(&file, text)
+            page(&file, fallback)
         };
-        router = router.route(&format!("/{}/{{*place}}", app.name), get(subpath));
+        router = router.route(&format!("/{}/{{*subpath}}", app.name), get(subpath));
     }
     router
 }
@@ -58,14 +58,14 @@ async fn asset(Path(path): Path<String>) -> Response {
 }
 
 /// Returns the response with a page, and its content for clients without JavaScript.
-fn page(name: &str, plain: Option<String>) -> Response {
+fn page(name: &str, fallback: Option<String>) -> Response {
     let Some(file) = StudioFiles::get(name) else {
         let problem = Problem::not_found(format!("page `{name}` is not included in this build"));
         return problem.with_hint("run `npm ci && npm run build` in `web`, then rebuild the server").into_response();
     };
     let mut text = String::from_utf8_lossy(&file.data).into_owned();
-    if let (Some(plain), Some(end)) = (plain, text.find("</body>")) {
-        text.insert_str(end, &format!("<noscript>{plain}</noscript>"));
+    if let (Some(fallback), Some(end)) = (fallback, text.find("</body>")) {
+        text.insert_str(end, &format!("<noscript>{fallback}</noscript>"));
     }
     ([(header::CONTENT_TYPE, media_type(name)), (header::CACHE_CONTROL, "no-cache")], text).into_response()
 }

@@ -99,7 +99,7 @@ async fn health(State(runs): State<RunService>) -> impl IntoResponse {
     let health = HealthResponse {
         status,
         version: env!("CARGO_PKG_VERSION"),
-        uptime_seconds: runs.since().elapsed().as_secs(),
+        uptime_seconds: runs.started_at().elapsed().as_secs(),
         storage: StorageHealth { kind: config.storage.backend, checkpoints, records },
         models: config.models.clone(),
         graphs: runs.registry().iter().map(|graph| graph.name().to_owned()).collect(),

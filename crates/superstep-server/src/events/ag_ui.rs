@@ -19,12 +19,12 @@ use state_patch::StateTracker;
 /// Returns an encoder of AG-UI events for a thread of this graph, for a client that has the events up to `after`.
 #[must_use]
 pub fn ag_ui_encoder(after: Option<u64>, graph: Arc<dyn ServedGraph>) -> impl SseEncoder {
-    let (open, completed, calls) = Default::default();
+    let (open_messages, completed_messages, calls) = Default::default();
     AgUiEncoder {
         after: after.unwrap_or(0),
         states: StateTracker::new(graph),
-        open_messages: open,
-        completed_messages: completed,
+        open_messages,
+        completed_messages,
         calls,
     }
 }
@@ -52,8 +52,8 @@ impl SseEncoder for AgUiEncoder {
         if published.number() <= self.after {
             return Vec::new();
         }
-        let named = events.into_iter().map(|event| SseMessage::new(event["type"].as_str().unwrap_or_default(), &event));
-        named.collect()
+        let message = |event: Value| SseMessage::new(event["type"].as_str().unwrap_or_default(), &event);
+        events.into_iter().map(message).collect()
     }
 }
 
@@ -144,7 +144,7 @@ fn root_events(kind: &str, event: &Value) -> Vec<Value> {
             vec![json!({ "type": "RUN_ERROR", "message": error["message"], "code": error["code"] })]
         }
         "on_chain_end" => match data["output"].get("__interrupt__") {
-            Some(questions) => vec![finished(json!({ "type": "interrupt", "interrupts": questions }))],
+            Some(interrupts) => vec![finished(json!({ "type": "interrupt", "interrupts": interrupts }))],
             None => {
                 let snapshot = json!({ "type": "STATE_SNAPSHOT", "snapshot": data["output"] });
                 vec![snapshot, finished(json!({ "type": "success" }))]

@@ -1,10 +1,10 @@
 //! Broadcasts the events of runs to any number of subscribers: recent events come from a replay buffer per thread,
 //! older ones from the journal.
 //!
-//! Nothing waits for a subscriber. Each subscriber reads at its own speed; a subscriber that needs events evicted from
-//! the buffer is disconnected ([`SubscriptionEnd::Lagged`]), reconnects with its last number, and reads the events from
-//! the journal. Numbers increase for every subscriber, and no persisted event is skipped. Nothing here must survive a
-//! crash: persisted data is in the checkpointer.
+//! Publishing never waits for a subscriber. Each subscriber reads at its own speed; a subscriber that needs events
+//! evicted from the buffer is disconnected ([`SubscriptionEnd::Lagged`]), reconnects with its last number, and reads
+//! the events from the journal. Numbers increase for every subscriber, and no persisted event is skipped. Nothing here
+//! must survive a crash: persisted data is in the checkpointer.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -16,10 +16,10 @@ use superstep::{JournalEvent, StreamEvent};
 use tokio::sync::watch;
 
 pub(crate) use crate::events::commit_listener::NotifyingCheckpointer;
-use crate::events::replay_buffer::{ReplayBuffer, StoredRange};
+use crate::events::replay_buffer::{JournalRange, ReplayBuffer};
 pub use crate::events::subscription::{Subscription, SubscriptionEnd};
-pub use crate::runs::stop::StopMode;
-pub(crate) use crate::runs::stop::{StopHandle, StopOnDrop};
+pub use crate::runs::cancel::CancelMode;
+pub(crate) use crate::runs::cancel::{CancelHandle, CancelOnDrop};
 
 use crate::config::ReplayBufferConfig;
 
@@ -68,9 +68,9 @@ impl PublishedEvent {
         Self { number: number(event), is_preview: event.is_preview(), text, event: OnceLock::new() }
     }
 
-    pub(crate) fn from_journal(stored: JournalEvent) -> Self {
-        let text = stored.event.to_string();
-        Self { number: stored.number, is_preview: false, text, event: OnceLock::from(stored.event) }
+    pub(crate) fn from_journal(event: JournalEvent) -> Self {
+        let text = event.event.to_string();
+        Self { number: event.number, is_preview: false, text, event: OnceLock::from(event.event) }
     }
 }
 
@@ -82,22 +82,22 @@ fn number(event: &StreamEvent) -> u64 {
 /// Broadcasts of all threads that have a run or had one recently.
 pub(crate) struct EventBroadcaster {
     threads: Mutex<BTreeMap<ThreadId, Arc<ThreadBroadcast>>>,
-    size: ReplayBufferConfig,
+    config: ReplayBufferConfig,
 }
 
 /// Broadcast of one thread.
 pub(crate) struct ThreadBroadcast {
-    now: Mutex<BroadcastState>,
+    state: Mutex<BroadcastState>,
     /// Time for which the broadcast stays after the end of the run.
-    stays: Duration,
+    retention: Duration,
     /// Changes whenever subscribers should read again.
     pub(crate) changed: watch::Sender<u64>,
 }
 
 struct BroadcastState {
-    ring: ReplayBuffer,
+    buffer: ReplayBuffer,
     run: Option<RunId>,
-    state: StreamState,
+    stream: StreamState,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -115,8 +115,9 @@ pub(crate) enum ReadResult {
     /// The events between the subscriber's number and this one are only in the journal.
     Gap(u64),
     /// An event that the subscriber needs was evicted.
-    TooSlow,
-    Over,
+    Lagged,
+    /// The run has ended, and every event was read.
+    RunEnded,
     Shutdown,
 }
 
@@ -124,15 +125,15 @@ pub(crate) enum ReadResult {
 pub(crate) const READ_BATCH: usize = 256;
 
 impl EventBroadcaster {
-    pub(crate) fn new(size: ReplayBufferConfig) -> Self {
-        Self { threads: Mutex::default(), size }
+    pub(crate) fn new(config: ReplayBufferConfig) -> Self {
+        Self { threads: Mutex::default(), config }
     }
 
     /// Opens the broadcast of a thread for a run.
     pub(crate) fn open(&self, thread: &ThreadId, run: RunId) -> Arc<ThreadBroadcast> {
         let mut threads = lock(&self.threads);
         threads.retain(|_, broadcast| !broadcast.is_stale());
-        let broadcast = threads.entry(thread.clone()).or_insert_with(|| Arc::new(ThreadBroadcast::new(self.size)));
+        let broadcast = threads.entry(thread.clone()).or_insert_with(|| Arc::new(ThreadBroadcast::new(self.config)));
         broadcast.start_run(run);
         broadcast.clone()
     }
@@ -143,11 +144,11 @@ impl EventBroadcaster {
     }
 
     /// Marks the events of a thread up to a number as persisted.
-    pub(crate) fn mark_stored(&self, thread: &ThreadId, number: u64) {
+    pub(crate) fn mark_persisted(&self, thread: &ThreadId, number: u64) {
         // The map is unlocked first, so that a busy thread does not block the others.
         let broadcast = lock(&self.threads).get(thread).cloned();
         if let Some(broadcast) = broadcast {
-            lock(&broadcast.now).ring.mark_stored(number);
+            lock(&broadcast.state).buffer.mark_persisted(number);
         }
     }
 
@@ -170,14 +171,14 @@ impl EventBroadcaster {
 }
 
 impl ThreadBroadcast {
-    fn new(size: ReplayBufferConfig) -> Self {
-        let now = BroadcastState { ring: ReplayBuffer::new(size), run: None, state: StreamState::Live };
-        Self { now: Mutex::new(now), stays: size.retain_after_end, changed: watch::Sender::new(0) }
+    fn new(config: ReplayBufferConfig) -> Self {
+        let state = BroadcastState { buffer: ReplayBuffer::new(config), run: None, stream: StreamState::Live };
+        Self { state: Mutex::new(state), retention: config.retain_after_end, changed: watch::Sender::new(0) }
     }
 
     fn start_run(&self, run: RunId) {
-        let mut now = lock(&self.now);
-        (now.run, now.state) = (Some(run), StreamState::Live);
+        let mut state = lock(&self.state);
+        (state.run, state.stream) = (Some(run), StreamState::Live);
     }
 
     /// Publishes an event in the order of the numbers. Parallel tasks emit events while another event is being
@@ -185,43 +186,43 @@ impl ThreadBroadcast {
     /// timeout. If a graph commits only at its end, the events of subgraph checkpoints arrive then, and later ones
     /// wait for them.
     pub(crate) fn publish(&self, event: &StreamEvent) {
-        lock(&self.now).ring.insert(Arc::new(PublishedEvent::from_live(event)), is_start(event));
+        lock(&self.state).buffer.insert(Arc::new(PublishedEvent::from_live(event)), is_start(event));
         self.wake();
     }
 
     /// Returns true if an event waits for an earlier one that has not arrived.
     pub(crate) fn has_gap(&self) -> bool {
-        lock(&self.now).ring.holds_back()
+        lock(&self.state).buffer.has_gap()
     }
 
     /// Publishes events that wait only for persisted events that never arrived here: subscribers read those from
     /// the journal.
-    pub(crate) fn skip_stored_gap(&self) {
-        lock(&self.now).ring.skip_stored_gap();
+    pub(crate) fn skip_persisted_gap(&self) {
+        lock(&self.state).buffer.skip_persisted_gap();
         self.wake();
     }
 
     /// Ends a run. Subscribers receive the remaining events; those of a later run on the thread are not affected.
     pub(crate) fn end_run(&self, run: RunId) {
-        self.close_if(|now| now.run == Some(run), StreamState::Ended(Instant::now()));
+        self.close_if(|state| state.run == Some(run), StreamState::Ended(Instant::now()));
     }
 
     /// Suspends the run, which continues on another server. Subscribers receive the events that are in order, and
     /// reconnect.
     pub(crate) fn suspend_run(&self) {
-        self.close_if(|now| now.state == StreamState::Live, StreamState::Shutdown);
+        self.close_if(|state| state.stream == StreamState::Live, StreamState::Shutdown);
     }
 
-    fn close_if(&self, is_match: impl FnOnce(&BroadcastState) -> bool, state: StreamState) {
-        let mut now = lock(&self.now);
-        if is_match(&now) {
-            match state {
-                StreamState::Shutdown => now.ring.close_for_shutdown(),
-                _ => now.ring.close(),
+    fn close_if(&self, is_match: impl FnOnce(&BroadcastState) -> bool, stream: StreamState) {
+        let mut state = lock(&self.state);
+        if is_match(&state) {
+            match stream {
+                StreamState::Shutdown => state.buffer.close_for_shutdown(),
+                _ => state.buffer.close(),
             }
-            now.state = state;
+            state.stream = stream;
         }
-        drop(now);
+        drop(state);
         self.wake();
     }
 
@@ -230,20 +231,20 @@ impl ThreadBroadcast {
     }
 
     fn is_stale(&self) -> bool {
-        matches!(lock(&self.now).state, StreamState::Ended(since) if since.elapsed() > self.stays)
+        matches!(lock(&self.state).stream, StreamState::Ended(ended_at) if ended_at.elapsed() > self.retention)
     }
 
     /// Returns the range that only the journal has; `None` if it is not known yet.
-    pub(crate) fn stored_range(&self) -> Option<StoredRange> {
-        lock(&self.now).ring.stored_range()
+    pub(crate) fn journal_range(&self) -> Option<JournalRange> {
+        lock(&self.state).buffer.journal_range()
     }
 
     /// Reads the events after a number.
     pub(crate) fn read_after(&self, number: u64) -> ReadResult {
-        let now = lock(&self.now);
-        now.ring.read_after(number).unwrap_or(match now.state {
+        let state = lock(&self.state);
+        state.buffer.read_after(number).unwrap_or(match state.stream {
             StreamState::Live => ReadResult::Pending,
-            StreamState::Ended(_) => ReadResult::Over,
+            StreamState::Ended(_) => ReadResult::RunEnded,
             StreamState::Shutdown => ReadResult::Shutdown,
         })
     }

@@ -22,7 +22,7 @@ impl Checkpointer for NotifyingCheckpointer {
         self.checkpointer.commit(commit).await?;
         let nested = commit.subgraph_commits.iter().flat_map(|nested| &nested.events);
         if let Some(newest) = commit.events.iter().chain(nested).map(|event| event.number).max() {
-            self.broadcaster.mark_stored(&commit.lease.thread, newest);
+            self.broadcaster.mark_persisted(&commit.lease.thread, newest);
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 //!
 //! A client that reconnects is served from the journal and then from the buffer, so the buffer may evict persisted
 //! events, and previews, which are never persisted. Events that are not persisted yet stay, up to a hard limit;
-//! past that limit the buffer remembers up to which number unsaved events were evicted.
+//! past that limit the buffer remembers up to which number unpersisted events were evicted.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use crate::config::ReplayBufferConfig;
 use crate::events::broadcast::{PublishedEvent, READ_BATCH, ReadResult};
 
 /// Factor by which the buffer may exceed its size for events that are not persisted yet.
-const MAX_UNSAVED_FACTOR: usize = 16;
+const MAX_UNPERSISTED_FACTOR: usize = 16;
 
 pub(crate) struct ReplayBuffer {
     events: VecDeque<BufferedEvent>,
     /// Events that arrived before one with a lower number.
     out_of_order: BTreeMap<u64, Arc<PublishedEvent>>,
-    /// Size of all held events in bytes.
+    /// Size of all buffered events in bytes.
     bytes: usize,
     /// Number above which every event was released here; `None` before the first event.
     first_number: Option<u64>,
@@ -28,29 +28,29 @@ pub(crate) struct ReplayBuffer {
     last_evicted: u64,
     /// Number of the last event known to be persisted. Every event with a lower number is persisted too, or never
     /// will be.
-    mark_stored: u64,
+    persisted_up_to: u64,
     /// Number of the last event that was evicted before it was persisted.
-    last_evicted_unsaved: u64,
-    size: ReplayBufferConfig,
+    last_evicted_unpersisted: u64,
+    config: ReplayBufferConfig,
 }
 
 struct BufferedEvent {
     event: Arc<PublishedEvent>,
     /// True if events right before this one never arrived here; the journal may have them.
-    after_gap: bool,
+    follows_gap: bool,
 }
 
 /// Range of events that only the journal has.
 #[derive(Clone, Copy)]
-pub(crate) struct StoredRange {
+pub(crate) struct JournalRange {
     /// Last number of the range.
-    pub(crate) stored_up_to: u64,
+    pub(crate) end: u64,
     /// Last number that is not persisted yet; 0 if the whole range is persisted.
-    pub(crate) missing_up_to: u64,
+    pub(crate) unpersisted_up_to: u64,
 }
 
 impl ReplayBuffer {
-    pub(crate) fn new(size: ReplayBufferConfig) -> Self {
+    pub(crate) fn new(config: ReplayBufferConfig) -> Self {
         let (events, out_of_order) = (VecDeque::new(), BTreeMap::new());
         Self {
             events,
@@ -59,9 +59,9 @@ impl ReplayBuffer {
             first_number: None,
             last_number: None,
             last_evicted: 0,
-            mark_stored: 0,
-            last_evicted_unsaved: 0,
-            size,
+            persisted_up_to: 0,
+            last_evicted_unpersisted: 0,
+            config,
         }
     }
 
@@ -85,29 +85,29 @@ impl ReplayBuffer {
     }
 
     /// Marks all events up to a number as persisted.
-    pub(crate) fn mark_stored(&mut self, number: u64) {
-        self.mark_stored = self.mark_stored.max(number);
+    pub(crate) fn mark_persisted(&mut self, number: u64) {
+        self.persisted_up_to = self.persisted_up_to.max(number);
         self.evict();
     }
 
     /// Returns true if an event waits for an earlier one that has not arrived.
-    pub(crate) fn holds_back(&self) -> bool {
+    pub(crate) fn has_gap(&self) -> bool {
         !self.out_of_order.is_empty()
     }
 
     /// Releases events whose missing predecessors are persisted: subscribers read those from the journal.
-    pub(crate) fn skip_stored_gap(&mut self) {
-        while self.out_of_order.first_key_value().is_some_and(|(first, _)| *first <= self.mark_stored + 1) {
+    pub(crate) fn skip_persisted_gap(&mut self) {
+        while self.out_of_order.first_key_value().is_some_and(|(first, _)| *first <= self.persisted_up_to + 1) {
             self.skip_gap();
         }
     }
 
     /// Closes the buffer at the end of the run: no event follows, and events not persisted by now never will be.
     pub(crate) fn close(&mut self) {
-        while self.holds_back() {
+        while self.has_gap() {
             self.skip_gap();
         }
-        self.last_evicted_unsaved = 0;
+        self.last_evicted_unpersisted = 0;
         self.evict();
     }
 
@@ -119,31 +119,32 @@ impl ReplayBuffer {
     }
 
     /// Returns the range that only the journal has; `None` if it is not known yet.
-    pub(crate) fn stored_range(&self) -> Option<StoredRange> {
-        let missing_up_to = if self.last_evicted_unsaved > self.mark_stored { self.last_evicted_unsaved } else { 0 };
-        self.first_number.map(|from| StoredRange { stored_up_to: from.max(self.last_evicted), missing_up_to })
+    pub(crate) fn journal_range(&self) -> Option<JournalRange> {
+        let unpersisted_up_to =
+            if self.last_evicted_unpersisted > self.persisted_up_to { self.last_evicted_unpersisted } else { 0 };
+        self.first_number.map(|first| JournalRange { end: first.max(self.last_evicted), unpersisted_up_to })
     }
 
     /// Reads the events after a number; `None` if there are none yet.
     pub(crate) fn read_after(&self, number: u64) -> Option<ReadResult> {
         if self.last_evicted > number {
-            return Some(ReadResult::TooSlow);
+            return Some(ReadResult::Lagged);
         }
-        let first = self.events.partition_point(|held| held.event.number <= number);
-        let held = self.events.get(first)?;
-        if held.after_gap && held.event.number > number + 1 {
-            return Some(ReadResult::Gap(held.event.number - 1));
+        let first = self.events.partition_point(|buffered| buffered.event.number <= number);
+        let next = self.events.get(first)?;
+        if next.follows_gap && next.event.number > number + 1 {
+            return Some(ReadResult::Gap(next.event.number - 1));
         }
-        let rest = self.events.range(first + 1..).take_while(|held| !held.after_gap);
+        let rest = self.events.range(first + 1..).take_while(|buffered| !buffered.follows_gap);
         Some(ReadResult::Events(
-            std::iter::once(held).chain(rest).take(READ_BATCH).map(|held| held.event.clone()).collect(),
+            std::iter::once(next).chain(rest).take(READ_BATCH).map(|buffered| buffered.event.clone()).collect(),
         ))
     }
 
     fn push(&mut self, event: Arc<PublishedEvent>, follows_gap: bool) {
         self.first_number.get_or_insert(event.number.saturating_sub(1));
         self.last_number = Some(event.number);
-        self.events.push_back(BufferedEvent { event, after_gap: follows_gap });
+        self.events.push_back(BufferedEvent { event, follows_gap });
     }
 
     /// Releases the events that waited for the last one.
@@ -166,7 +167,7 @@ impl ReplayBuffer {
 
     fn evict(&mut self) {
         while self.is_over(1) && self.events.len() + self.out_of_order.len() > 1 {
-            let is_far_over = self.is_over(MAX_UNSAVED_FACTOR);
+            let is_far_over = self.is_over(MAX_UNPERSISTED_FACTOR);
             match self.events.front() {
                 Some(first) if is_far_over || self.is_evictable(&first.event) => self.evict_first(),
                 None if is_far_over => self.abandon_gap(),
@@ -176,20 +177,20 @@ impl ReplayBuffer {
     }
 
     fn is_over(&self, times: usize) -> bool {
-        let held = self.events.len() + self.out_of_order.len();
-        held > self.size.max_events.saturating_mul(times) || self.bytes > self.size.max_bytes.saturating_mul(times)
+        let count = self.events.len() + self.out_of_order.len();
+        count > self.config.max_events.saturating_mul(times) || self.bytes > self.config.max_bytes.saturating_mul(times)
     }
 
     /// Returns true if a client that reconnects does not need the event from the buffer.
     fn is_evictable(&self, event: &PublishedEvent) -> bool {
-        event.is_preview || event.number <= self.mark_stored
+        event.is_preview || event.number <= self.persisted_up_to
     }
 
     fn evict_first(&mut self) {
         let Some(BufferedEvent { event, .. }) = self.events.pop_front() else { return };
         (self.bytes, self.last_evicted) = (self.bytes - event.text.len(), event.number);
         if !self.is_evictable(&event) {
-            self.last_evicted_unsaved = event.number;
+            self.last_evicted_unpersisted = event.number;
         }
     }
 
@@ -198,7 +199,7 @@ impl ReplayBuffer {
     fn abandon_gap(&mut self) {
         let Some((first, _)) = self.out_of_order.first_key_value() else { return };
         self.last_evicted = first - 1;
-        self.last_evicted_unsaved = self.last_evicted;
+        self.last_evicted_unpersisted = self.last_evicted;
         self.skip_gap();
     }
 }
@@ -209,19 +210,19 @@ mod tests {
 
     use super::*;
 
-    fn ring(events: usize) -> ReplayBuffer {
-        ReplayBuffer::new(ReplayBufferConfig { max_events: events, ..ReplayBufferConfig::default() })
+    fn buffer_of(max_events: usize) -> ReplayBuffer {
+        ReplayBuffer::new(ReplayBufferConfig { max_events, ..ReplayBufferConfig::default() })
     }
 
-    fn publish(ring: &mut ReplayBuffer, numbers: impl IntoIterator<Item = u64>) {
+    fn publish(buffer: &mut ReplayBuffer, numbers: impl IntoIterator<Item = u64>) {
         for number in numbers {
             let event = PublishedEvent { number, is_preview: false, text: String::new(), event: OnceLock::new() };
-            ring.insert(Arc::new(event), number == 1);
+            buffer.insert(Arc::new(event), number == 1);
         }
     }
 
-    fn after(ring: &ReplayBuffer, number: u64) -> Vec<u64> {
-        match ring.read_after(number) {
+    fn after(buffer: &ReplayBuffer, number: u64) -> Vec<u64> {
+        match buffer.read_after(number) {
             Some(ReadResult::Events(buffered)) => buffered.iter().map(|buffered| buffered.number).collect(),
             _ => Vec::new(),
         }
@@ -230,57 +231,52 @@ mod tests {
     /// R-SRV-9: events after a missing event are released with it, or once it is persisted; subscribers then read
     /// it from the journal.
     #[test]
-    fn a_missing_event_is_awaited_until_it_arrives_or_is_stored() {
-        let mut ring = ring(100);
-        publish(&mut ring, [1, 2, 5, 4]);
-        ring.skip_stored_gap();
-        assert_eq!((after(&ring, 0), ring.holds_back()), (vec![1, 2], true));
-        publish(&mut ring, [3, 8, 9]);
-        assert_eq!(after(&ring, 0), [1, 2, 3, 4, 5]);
+    fn a_missing_event_is_awaited_until_it_arrives_or_is_persisted() {
+        let mut buffer = buffer_of(100);
+        publish(&mut buffer, [1, 2, 5, 4]);
+        buffer.skip_persisted_gap();
+        assert_eq!((after(&buffer, 0), buffer.has_gap()), (vec![1, 2], true));
+        publish(&mut buffer, [3, 8, 9]);
+        assert_eq!(after(&buffer, 0), [1, 2, 3, 4, 5]);
         // 6 is persisted, and 7 is not.
-        ring.mark_stored(6);
-        ring.skip_stored_gap();
-        assert!(ring.holds_back());
-        ring.mark_stored(7);
-        ring.skip_stored_gap();
-        assert_eq!(after(&ring, 0), [1, 2, 3, 4, 5]);
-        assert!(matches!(ring.read_after(5), Some(ReadResult::Gap(7))));
-        assert_eq!(after(&ring, 7), [8, 9]);
+        buffer.mark_persisted(6);
+        buffer.skip_persisted_gap();
+        assert!(buffer.has_gap());
+        buffer.mark_persisted(7);
+        buffer.skip_persisted_gap();
+        assert_eq!(after(&buffer, 0), [1, 2, 3, 4, 5]);
+        assert!(matches!(buffer.read_after(5), Some(ReadResult::Gap(7))));
+        assert_eq!(after(&buffer, 7), [8, 9]);
         // 6 and 7 arrive late: subscribers past them have read them from the journal.
-        publish(&mut ring, [6, 7, 10]);
-        assert_eq!(after(&ring, 7), [8, 9, 10]);
+        publish(&mut buffer, [6, 7, 10]);
+        assert_eq!(after(&buffer, 7), [8, 9, 10]);
     }
 
     /// R-SRV-9, R-SRV-18: a shutdown does not lead subscribers past an event that is still being persisted.
     #[test]
     fn out_of_order_events_are_not_published_at_shutdown() {
-        let mut ring = ring(100);
-        publish(&mut ring, [1, 2, 4, 5]);
-        ring.close_for_shutdown();
-        assert_eq!((after(&ring, 0), ring.holds_back()), (vec![1, 2], false));
-        assert!(ring.read_after(2).is_none());
+        let mut buffer = buffer_of(100);
+        publish(&mut buffer, [1, 2, 4, 5]);
+        buffer.close_for_shutdown();
+        assert_eq!((after(&buffer, 0), buffer.has_gap()), (vec![1, 2], false));
+        assert!(buffer.read_after(2).is_none());
     }
 
     /// R-SRV-9: events evicted over the limit are reported as missing until they are persisted, whether they were
     /// released or wait for a missing event.
     #[test]
-    fn evicted_events_are_missing_until_they_are_stored() {
-        let mut ring = ring(2);
-        ring.mark_stored(1);
-        publish(&mut ring, 1..=20);
-        assert_eq!(ring.stored_range().map(|below| (below.stored_up_to, below.missing_up_to)), Some((1, 0)));
-        assert_eq!(after(&ring, 1).len(), 19);
-        publish(&mut ring, 30..=80);
-        let below = ring.stored_range().unwrap();
-        assert!(
-            below.stored_up_to >= 29 && below.missing_up_to == below.stored_up_to,
-            "{} {}",
-            below.stored_up_to,
-            below.missing_up_to
-        );
-        assert!(matches!(ring.read_after(20), Some(ReadResult::TooSlow)));
-        ring.mark_stored(80);
-        assert_eq!(ring.stored_range().map(|below| (below.stored_up_to, below.missing_up_to)), Some((78, 0)));
-        assert_eq!(after(&ring, 78), [79, 80]);
+    fn evicted_events_are_missing_until_they_are_persisted() {
+        let mut buffer = buffer_of(2);
+        buffer.mark_persisted(1);
+        publish(&mut buffer, 1..=20);
+        assert_eq!(buffer.journal_range().map(|range| (range.end, range.unpersisted_up_to)), Some((1, 0)));
+        assert_eq!(after(&buffer, 1).len(), 19);
+        publish(&mut buffer, 30..=80);
+        let range = buffer.journal_range().unwrap();
+        assert!(range.end >= 29 && range.unpersisted_up_to == range.end, "{} {}", range.end, range.unpersisted_up_to);
+        assert!(matches!(buffer.read_after(20), Some(ReadResult::Lagged)));
+        buffer.mark_persisted(80);
+        assert_eq!(buffer.journal_range().map(|range| (range.end, range.unpersisted_up_to)), Some((78, 0)));
+        assert_eq!(after(&buffer, 78), [79, 80]);
     }
 }

@@ -74,7 +74,7 @@ pub fn encode_v2_events(published: &PublishedEvent) -> Vec<SseMessage> {
 #[must_use]
 pub fn sse_response(subscription: Subscription, encoder: impl SseEncoder) -> Response {
     let sender = SseStream {
-        pacer: SsePacer::new(subscription.pace),
+        pacer: SsePacer::new(subscription.sse_config),
         subscription,
         encoder,
         stage: SseStage::Opening,
@@ -93,9 +93,9 @@ pub fn sse_response(subscription: Subscription, encoder: impl SseEncoder) -> Res
     response
 }
 
-struct SseStream<V> {
+struct SseStream<E> {
     subscription: Subscription,
-    encoder: V,
+    encoder: E,
     pacer: SsePacer,
     stage: SseStage,
     /// Number of the last event sent.
@@ -105,17 +105,17 @@ struct SseStream<V> {
 enum SseStage {
     Opening,
     Streaming,
-    Over,
+    Ended,
 }
 
-impl<V: SseEncoder> SseStream<V> {
+impl<E: SseEncoder> SseStream<E> {
     async fn next(&mut self) -> Option<String> {
         match self.stage {
             SseStage::Opening => {
                 self.stage = SseStage::Streaming;
-                return Some(format!("retry: {}\n\n", self.subscription.pace.reconnect_delay.as_millis()));
+                return Some(format!("retry: {}\n\n", self.subscription.sse_config.reconnect_delay.as_millis()));
             }
-            SseStage::Over => return None,
+            SseStage::Ended => return None,
             SseStage::Streaming => {}
         }
         loop {
@@ -129,7 +129,7 @@ impl<V: SseEncoder> SseStream<V> {
                 }
             };
             let Some(published) = published else {
-                self.stage = SseStage::Over;
+                self.stage = SseStage::Ended;
                 return Some(self.closing_messages());
             };
             self.last_sent = Some(published.number());
@@ -175,35 +175,36 @@ fn format_messages(messages: &[SseMessage], number: Option<u64>) -> String {
 
 /// Heartbeat and rate limit of one client.
 struct SsePacer {
-    pace: SseConfig,
-    last: Instant,
-    second: Instant,
+    config: SseConfig,
+    last_sent_at: Instant,
+    /// Start of the second in which events are counted.
+    window_start: Instant,
     count: u32,
 }
 
 impl SsePacer {
-    fn new(pace: SseConfig) -> Self {
+    fn new(config: SseConfig) -> Self {
         let now = Instant::now();
-        Self { pace, last: now, second: now, count: 0 }
+        Self { config, last_sent_at: now, window_start: now, count: 0 }
     }
 
     fn record_sent(&mut self, events: u32) {
-        self.last = Instant::now();
+        self.last_sent_at = Instant::now();
         self.count += events;
     }
 
     async fn heartbeat_due(&self) {
-        sleep_until(self.last + self.pace.heartbeat_interval).await;
+        sleep_until(self.last_sent_at + self.config.heartbeat_interval).await;
     }
 
     /// Waits for the next second if the client has received its maximum of this one.
     async fn wait_for_rate(&mut self) {
-        let next = self.second + std::time::Duration::from_secs(1);
-        if self.count >= self.pace.max_events_per_second {
+        let next = self.window_start + std::time::Duration::from_secs(1);
+        if self.count >= self.config.max_events_per_second {
             sleep_until(next).await;
         }
         if Instant::now() >= next {
-            (self.second, self.count) = (Instant::now(), 0);
+            (self.window_start, self.count) = (Instant::now(), 0);
         }
     }
 }

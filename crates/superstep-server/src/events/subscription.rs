@@ -10,27 +10,27 @@ use tokio::sync::watch;
 
 use crate::api::problem::Problem;
 use crate::config::SseConfig;
-use crate::events::broadcast::{PublishedEvent, READ_BATCH, ReadResult, StopOnDrop, ThreadBroadcast};
+use crate::events::broadcast::{CancelOnDrop, PublishedEvent, READ_BATCH, ReadResult, ThreadBroadcast};
 use crate::graphs::registry::ServedGraph;
 
 /// A subscription to the events of a thread after a number: yields each event once and in order, until the run ends.
 #[must_use = "a subscription yields events only when `next` is called"]
 pub struct Subscription {
     thread: ThreadId,
-    served: Arc<dyn ServedGraph>,
+    graph: Arc<dyn ServedGraph>,
     broadcast: Option<(Arc<ThreadBroadcast>, watch::Receiver<u64>)>,
     /// Number of the last event returned.
     last_number: u64,
     buffered: VecDeque<Arc<PublishedEvent>>,
-    reads_store: bool,
+    reads_journal: bool,
     /// Last number of a gap in the replay buffer; its events may be in the journal.
     gap_end: u64,
     /// Number up to which every event of the journal was read.
     journal_read_to: u64,
     end: Option<SubscriptionEnd>,
-    /// Stops the run if the subscription is dropped before its end; `None` if the client does not control the run.
-    stop_on_drop: Option<StopOnDrop>,
-    pub(crate) pace: SseConfig,
+    /// Cancels the run if the subscription is dropped before its end; `None` if the client does not control the run.
+    cancel_on_drop: Option<CancelOnDrop>,
+    pub(crate) sse_config: SseConfig,
 }
 
 /// Reason why a subscription ended.
@@ -43,40 +43,40 @@ pub enum SubscriptionEnd {
     Lagged,
     /// The server shuts down: the subscriber should reconnect with the last number it has.
     Shutdown,
-    /// Reading the journal failed, or the next event is not stored yet.
+    /// Reading the journal failed, or the next event is not persisted yet.
     Failed(Problem),
 }
 
 impl Subscription {
     pub(crate) fn new(
         (thread, after): (ThreadId, Option<u64>),
-        served: Arc<dyn ServedGraph>,
+        graph: Arc<dyn ServedGraph>,
         broadcast: Option<Arc<ThreadBroadcast>>,
-        pace: SseConfig,
+        sse_config: SseConfig,
     ) -> Self {
         let broadcast = broadcast.map(|broadcast| {
             let changed = broadcast.changed.subscribe();
             (broadcast, changed)
         });
         let (last_number, buffered) = (after.unwrap_or_default(), VecDeque::new());
-        let (reads_store, gap_end, journal_read_to, end, stop_on_drop) = (true, 0, 0, None, None);
+        let (reads_journal, gap_end, journal_read_to, end, cancel_on_drop) = (true, 0, 0, None, None);
         Self {
             thread,
-            served,
+            graph,
             broadcast,
             last_number,
             buffered,
-            reads_store,
+            reads_journal,
             gap_end,
             journal_read_to,
             end,
-            stop_on_drop,
-            pace,
+            cancel_on_drop,
+            sse_config,
         }
     }
 
-    pub(crate) fn with_stop_on_drop(mut self, guard: Option<StopOnDrop>) -> Self {
-        self.stop_on_drop = guard;
+    pub(crate) fn with_cancel_on_drop(mut self, guard: Option<CancelOnDrop>) -> Self {
+        self.cancel_on_drop = guard;
         self
     }
 
@@ -99,7 +99,7 @@ impl Subscription {
             if self.end.is_some() {
                 return None;
             }
-            if self.reads_store {
+            if self.reads_journal {
                 self.read_journal().await;
                 continue;
             }
@@ -107,16 +107,16 @@ impl Subscription {
                 self.close(SubscriptionEnd::RunEnded);
                 continue;
             };
-            // Evicted previews are stored nowhere; their content is part of the events read from the journal.
+            // Evicted previews are not persisted; their content is part of the events read from the journal.
             self.last_number = self.last_number.max(std::mem::take(&mut self.journal_read_to));
             changed.borrow_and_update();
             match broadcast.read_after(self.last_number) {
                 ReadResult::Events(events) => self.buffered = events.into(),
                 // The subscription holds the broadcast, so the sender is alive and the result cannot be an error.
                 ReadResult::Pending => drop(changed.changed().await),
-                ReadResult::Gap(up_to) => (self.reads_store, self.gap_end) = (true, up_to),
-                ReadResult::TooSlow => self.close(SubscriptionEnd::Lagged),
-                ReadResult::Over => self.close(SubscriptionEnd::RunEnded),
+                ReadResult::Gap(up_to) => (self.reads_journal, self.gap_end) = (true, up_to),
+                ReadResult::Lagged => self.close(SubscriptionEnd::Lagged),
+                ReadResult::RunEnded => self.close(SubscriptionEnd::RunEnded),
                 ReadResult::Shutdown => self.close(SubscriptionEnd::Shutdown),
             }
         }
@@ -129,7 +129,7 @@ impl Subscription {
     }
 
     fn close(&mut self, end: SubscriptionEnd) {
-        if let Some(guard) = self.stop_on_drop.take() {
+        if let Some(guard) = self.cancel_on_drop.take() {
             guard.disarm();
         }
         self.end = Some(end);
@@ -138,23 +138,23 @@ impl Subscription {
     /// Reads events from the journal, up to where the replay buffer starts or continues after a gap.
     async fn read_journal(&mut self) {
         // Read before the journal, so that events persisted in between are part of the journal read.
-        let below = self.broadcast.as_ref().and_then(|(broadcast, _)| broadcast.stored_range());
-        let floor = below.map(|below| below.stored_up_to.max(self.gap_end));
-        if floor.is_some_and(|floor| floor <= self.last_number) {
-            self.reads_store = false;
+        let range = self.broadcast.as_ref().and_then(|(broadcast, _)| broadcast.journal_range());
+        let journal_end = range.map(|range| range.end.max(self.gap_end));
+        if journal_end.is_some_and(|end| end <= self.last_number) {
+            self.reads_journal = false;
             return;
         }
         let query = EventsQuery { after: Some(self.last_number), limit: Some(READ_BATCH), ..EventsQuery::default() };
-        match self.served.events(&self.thread, &query).await {
-            Ok(stored) => {
-                let (count, top) = (stored.len(), floor.unwrap_or(u64::MAX));
-                let below_top = stored.into_iter().filter(|event| event.number <= top);
-                self.buffered = below_top.map(|event| Arc::new(PublishedEvent::from_journal(event))).collect();
+        match self.graph.events(&self.thread, &query).await {
+            Ok(events) => {
+                let (count, end) = (events.len(), journal_end.unwrap_or(u64::MAX));
+                let in_range = events.into_iter().filter(|event| event.number <= end);
+                self.buffered = in_range.map(|event| Arc::new(PublishedEvent::from_journal(event))).collect();
                 if count < READ_BATCH || self.buffered.len() < count {
-                    (self.reads_store, self.journal_read_to) = (false, floor.unwrap_or(0));
+                    (self.reads_journal, self.journal_read_to) = (false, journal_end.unwrap_or(0));
                     let reached = self.buffered.back().map_or(self.last_number, |event| event.number);
-                    if below.is_some_and(|below| below.missing_up_to > reached) {
-                        self.close(SubscriptionEnd::Failed(not_yet_stored(&self.thread)));
+                    if range.is_some_and(|range| range.unpersisted_up_to > reached) {
+                        self.close(SubscriptionEnd::Failed(not_yet_persisted(&self.thread)));
                     }
                 }
             }
@@ -165,8 +165,8 @@ impl Subscription {
 
 /// Returns the error for a subscriber whose next event was evicted and is not persisted yet: the subscriber must not
 /// skip that event.
-fn not_yet_stored(thread: &ThreadId) -> Problem {
-    let detail = "the next event was evicted from the replay buffer and is not stored yet";
+fn not_yet_persisted(thread: &ThreadId) -> Problem {
+    let detail = "the next event was evicted from the replay buffer and is not persisted yet";
     let problem = Problem::new(503, ErrorCode::StoreUnavailable, detail).with_retry_after(Duration::from_secs(2));
-    problem.with_hint("reconnect with the last id after the run has saved more events").with_thread(thread)
+    problem.with_hint("reconnect with the last id after the run has persisted more events").with_thread(thread)
 }

@@ -42,9 +42,9 @@ pub trait ServedGraph: Send + Sync + 'static {
     fn output_schema(&self) -> Value;
 
     /// Returns the same graph with its threads in this storage.
-    fn with_storage(&self, stores: &Storage) -> Arc<dyn ServedGraph>;
+    fn with_storage(&self, storage: &Storage) -> Arc<dyn ServedGraph>;
 
-    /// Adds values that the client left out to a request that starts a thread, such as a title.
+    /// Adds values that the client omitted to a request that starts a thread, such as a title.
     fn annotate(&self, request: RunRequest) -> RunRequest;
 
     /// Validates a request; called before anything is persisted.
@@ -95,7 +95,7 @@ pub trait ServedGraph: Send + Sync + 'static {
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct RunOptions {
-    /// Control that stops the run.
+    /// Control that cancels or drains the run.
     pub control: RunControl,
     /// Metrics that measure the run.
     pub metrics: Metrics,

@@ -41,14 +41,14 @@ pub fn serve_graph<S: GraphState, C: Send + Sync + 'static>(
     serve_graph_with_annotations(graph, context, |request| request)
 }
 
-/// Wraps a compiled graph as [`serve_graph`] does, for an application that annotates its threads: `note` adds values
-/// that the client left out, such as a title, to a request that starts a thread.
+/// Wraps a compiled graph as [`serve_graph`] does, for an application that annotates its threads: `annotate` adds
+/// values that the client omitted, such as a title, to a request that starts a thread.
 pub fn serve_graph_with_annotations<S: GraphState, C: Send + Sync + 'static>(
     graph: CompiledGraph<S, C>,
     context: impl Fn(&RunRequest) -> Result<C, Problem> + Send + Sync + 'static,
-    note: impl Fn(RunRequest) -> RunRequest + Send + Sync + 'static,
+    annotate: impl Fn(RunRequest) -> RunRequest + Send + Sync + 'static,
 ) -> Arc<dyn ServedGraph> {
-    Arc::new(TypedServedGraph { graph, context: Arc::new(context), annotate: Arc::new(note), stores: None })
+    Arc::new(TypedServedGraph { graph, context: Arc::new(context), annotate: Arc::new(annotate), storage: None })
 }
 
 type ContextFn<C> = Arc<dyn Fn(&RunRequest) -> Result<C, Problem> + Send + Sync>;
@@ -58,14 +58,14 @@ struct TypedServedGraph<S, C> {
     graph: CompiledGraph<S, C>,
     context: ContextFn<C>,
     annotate: AnnotateFn,
-    stores: Option<Storage>,
+    storage: Option<Storage>,
 }
 
 impl<S: GraphState, C: Send + Sync + 'static> TypedServedGraph<S, C> {
     fn threads(&self) -> Threads<S, C> {
         let threads = self.graph.threads();
-        match &self.stores {
-            Some(stores) => threads.checkpointer(stores.checkpointer.clone()),
+        match &self.storage {
+            Some(storage) => threads.checkpointer(storage.checkpointer.clone()),
             None => threads,
         }
     }
@@ -73,7 +73,7 @@ impl<S: GraphState, C: Send + Sync + 'static> TypedServedGraph<S, C> {
     fn build_run(&self, request: &RunRequest) -> RunBuilder<S, C> {
         match &request.input {
             RunInput::Input(input) => self.graph.invoke(input.clone()).thread(&request.thread),
-            RunInput::Resume(answers) => self.graph.resume_with(&request.thread, answers.clone()),
+            RunInput::Resume(values) => self.graph.resume_with(&request.thread, values.clone()),
             RunInput::Continue => self.graph.continue_thread(&request.thread),
         }
     }
@@ -96,9 +96,9 @@ impl<S: GraphState, C: Send + Sync + 'static> ServedGraph for TypedServedGraph<S
         self.graph.output_schema()
     }
 
-    fn with_storage(&self, stores: &Storage) -> Arc<dyn ServedGraph> {
-        let (graph, context, note) = (self.graph.clone(), self.context.clone(), self.annotate.clone());
-        Arc::new(Self { graph, context, annotate: note, stores: Some(stores.clone()) })
+    fn with_storage(&self, storage: &Storage) -> Arc<dyn ServedGraph> {
+        let (graph, context, annotate) = (self.graph.clone(), self.context.clone(), self.annotate.clone());
+        Arc::new(Self { graph, context, annotate, storage: Some(storage.clone()) })
     }
 
     fn annotate(&self, request: RunRequest) -> RunRequest {
@@ -117,7 +117,7 @@ impl<S: GraphState, C: Send + Sync + 'static> ServedGraph for TypedServedGraph<S
                     self.check_input(input, is_new)
                 }
                 RunInput::Input(other) => {
-                    let message = format!("expected an object, found {}", kind(other));
+                    let message = format!("expected an object, found {}", json_type(other));
                     Err(Problem::invalid("the input is invalid", [ProblemField::from(ValidationError::new(message))]))
                 }
                 RunInput::Resume(_) | RunInput::Continue => Ok(()),
@@ -137,8 +137,8 @@ impl<S: GraphState, C: Send + Sync + 'static> ServedGraph for TypedServedGraph<S
         if let Some(time) = options.timeout {
             run = run.timeout(time);
         }
-        if let Some(stores) = &self.stores {
-            run = run.checkpointer(stores.checkpointer.clone()).store(stores.store.clone());
+        if let Some(storage) = &self.storage {
+            run = run.checkpointer(storage.checkpointer.clone()).store(storage.store.clone());
         }
         Ok(RunHandle::new(run.journal_events().stream_events().as_journaled()))
     }
@@ -182,14 +182,14 @@ impl<S: GraphState, C: Send + Sync + 'static> ServedGraph for TypedServedGraph<S
 impl<S: GraphState, C: Send + Sync + 'static> TypedServedGraph<S, C> {
     /// Collects all validation errors of an input; the engine validates again when the run starts.
     fn check_input(&self, input: &Map<String, Value>, is_new: bool) -> Result<(), Problem> {
-        let (schema, open) = (self.graph.schema(), self.graph.input_schema());
-        let is_open = |name: &str| open["properties"].get(name).is_some();
+        let (schema, input_schema) = (self.graph.schema(), self.graph.input_schema());
+        let is_input = |name: &str| input_schema["properties"].get(name).is_some();
         let mut diagnostics = schema.update_from_json(input.clone(), &mut Vec::new()).err().unwrap_or_default();
-        for name in input.keys().filter(|name| schema.find(name).is_some() && !is_open(name)) {
+        for name in input.keys().filter(|name| schema.find(name).is_some() && !is_input(name)) {
             let message = format!("field `{name}` is not part of the input");
             diagnostics.push(Diagnostic { pointer: format!("/{name}"), message, help: None });
         }
-        for (_, field) in schema.iter().filter(|(_, field)| is_new && field.flags.required && is_open(&field.name)) {
+        for (_, field) in schema.iter().filter(|(_, field)| is_new && field.flags.required && is_input(&field.name)) {
             if !input.contains_key(&*field.name) {
                 let message = format!("required field `{}` is missing", field.name);
                 diagnostics.push(Diagnostic { pointer: format!("/{}", field.name), message, help: None });
@@ -203,7 +203,7 @@ impl<S: GraphState, C: Send + Sync + 'static> TypedServedGraph<S, C> {
     }
 }
 
-fn kind(value: &Value) -> &'static str {
+fn json_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",

@@ -99,14 +99,14 @@ impl ThreadState {
 impl From<&TaskSnapshot> for ThreadTask {
     fn from(task: &TaskSnapshot) -> Self {
         let error = task.error.as_ref().map(RunError::from);
-        let questions = task.interrupts.iter().map(ThreadInterrupt::from).collect();
-        Self { id: task.id, name: task.node.clone(), is_finished: task.is_finished, error, interrupts: questions }
+        let interrupts = task.interrupts.iter().map(ThreadInterrupt::from).collect();
+        Self { id: task.id, name: task.node.clone(), is_finished: task.is_finished, error, interrupts }
     }
 }
 
 impl From<&Interrupt> for ThreadInterrupt {
-    fn from(question: &Interrupt) -> Self {
-        let Interrupt { id, name, prompt: text, value, resume_schema: schema, .. } = question.clone();
+    fn from(interrupt: &Interrupt) -> Self {
+        let Interrupt { id, name, prompt: text, value, resume_schema: schema, .. } = interrupt.clone();
         Self { id, name, text, value, schema }
     }
 }

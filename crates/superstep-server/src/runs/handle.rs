@@ -7,7 +7,7 @@ use superstep::core::state::GraphState;
 use superstep::telemetry::RunUsage;
 use superstep::{EventStream, Outcome, RunEnd, StreamEvent};
 
-/// A run in progress. Requesting events drives the run; dropping the handle stops it.
+/// A run in progress. Requesting events drives the run; dropping the handle aborts it.
 #[must_use = "the run advances only while its events are read"]
 pub struct RunHandle(Box<dyn DynRunHandle>);
 

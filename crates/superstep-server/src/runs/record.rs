@@ -122,8 +122,8 @@ impl RunRecord {
         self.status.is_unfinished()
     }
 
-    pub(crate) fn set_ended(&mut self, status: RunStatus, failure: Option<RunError>) {
-        (self.status, self.error, self.ended_at) = (status, failure, Some(now()));
+    pub(crate) fn set_ended(&mut self, status: RunStatus, error: Option<RunError>) {
+        (self.status, self.error, self.ended_at) = (status, error, Some(now()));
     }
 }
 
@@ -203,10 +203,10 @@ pub struct ThreadSearch {
 
 /// Builds the thread record that follows from a run record.
 pub(crate) fn thread_record(record: &RunRecord, before: Option<ThreadRecord>) -> ThreadRecord {
-    let RunRecord { request, status, error: failure, .. } = record;
+    let RunRecord { request, status, error, .. } = record;
     let created_at = before.as_ref().map_or_else(now, |before| before.created_at.clone());
-    let previous = before.map(|before| (before.title, before.context, before.runs)).unwrap_or_default();
-    let mut runs = previous.2;
+    let (title, context, mut runs) =
+        before.map(|before| (before.title, before.context, before.runs)).unwrap_or_default();
     if !runs.contains(&request.run) {
         runs.push(request.run);
     }
@@ -217,9 +217,9 @@ pub(crate) fn thread_record(record: &RunRecord, before: Option<ThreadRecord>) ->
         run: request.run,
         runs,
         status: *status,
-        title: request.title.clone().or(previous.0),
-        context: if previous.1.is_null() { request.context.clone() } else { previous.1 },
-        error: failure.clone(),
+        title: request.title.clone().or(title),
+        context: if context.is_null() { request.context.clone() } else { context },
+        error: error.clone(),
         created_at,
         updated_at: now(),
     }

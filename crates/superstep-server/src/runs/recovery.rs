@@ -66,9 +66,9 @@ impl RunService {
         let mut report = RecoveryReport::default();
         for record in self.0.repository.find_unfinished().await? {
             // A graph that is not registered here may be served by another program on the same storage.
-            let Ok(served) = self.graph(&record.request.graph) else { continue };
+            let Ok(graph) = self.graph(&record.request.graph) else { continue };
             let (run, unfinished) = (record.request.run, UnfinishedRun::from(&record));
-            if self.may_still_start(&*served, &unfinished).await? {
+            if self.may_still_start(&*graph, &unfinished).await? {
                 // The process of the run may be alive and about to acquire the lease: later scans decide.
                 report.count += usize::from(!self.is_leased(&unfinished).await);
                 self.0.repository.sync_unfinished_entry(run).await?;
@@ -85,13 +85,13 @@ impl RunService {
 
     /// Returns true if a run was persisted so recently that its process may be about to acquire the lease. A run
     /// that has a checkpoint had acquired it.
-    async fn may_still_start(&self, served: &dyn ServedGraph, unfinished: &UnfinishedRun) -> Result<bool, Problem> {
+    async fn may_still_start(&self, graph: &dyn ServedGraph, unfinished: &UnfinishedRun) -> Result<bool, Problem> {
         let thread = self.0.repository.thread(&unfinished.thread).await?;
         if !thread.is_some_and(|thread| thread.run == unfinished.run && is_within_startup_grace(&thread)) {
             return Ok(false);
         }
-        let has_started = served.status(&unfinished.thread).await?.is_some()
-            && served.has_checkpoint_of_run(&unfinished.thread, unfinished.run).await?;
+        let has_started = graph.status(&unfinished.thread).await?.is_some()
+            && graph.has_checkpoint_of_run(&unfinished.thread, unfinished.run).await?;
         Ok(unfinished.recoveries > 0 || !has_started)
     }
 
@@ -99,25 +99,25 @@ impl RunService {
     /// when the server shuts down.
     pub(crate) async fn recovery_loop(
         &self,
-        RecoveryReport { queued: mut waiting, has_transient_error: mut has_error, .. }: RecoveryReport,
+        RecoveryReport { mut queued, has_transient_error: mut has_error, .. }: RecoveryReport,
     ) {
-        let (mut detector, mut at) = (OrphanDetector::default(), Instant::now() + SCAN_INTERVAL);
+        let (mut detector, mut next_scan) = (OrphanDetector::default(), Instant::now() + SCAN_INTERVAL);
         loop {
-            let is_look = tokio::select! {
-                () = sleep_until(at) => true,
+            let is_scan_due = tokio::select! {
+                () = sleep_until(next_scan) => true,
                 // A run whose record could not be persisted frees its slot too, and would be retried without a
                 // delay.
-                () = self.0.worker.slot_released(), if !has_error && !waiting.is_empty() => false,
+                () = self.0.worker.slot_released(), if !has_error && !queued.is_empty() => false,
             };
             if self.is_shutting_down() {
                 return;
             }
-            if is_look {
-                let waiting_ids = waiting.iter().map(|run| run.run).collect();
-                waiting.extend(self.detect_orphans(&mut detector, &waiting_ids).await);
-                at = Instant::now() + SCAN_INTERVAL;
+            if is_scan_due {
+                let queued_ids = queued.iter().map(|run| run.run).collect();
+                queued.extend(self.detect_orphans(&mut detector, &queued_ids).await);
+                next_scan = Instant::now() + SCAN_INTERVAL;
             }
-            RecoveryReport { queued: waiting, has_transient_error: has_error, .. } = self.recover_queued(waiting).await;
+            RecoveryReport { queued, has_transient_error: has_error, .. } = self.recover_queued(queued).await;
         }
     }
 
@@ -142,8 +142,8 @@ impl RunService {
 
     /// Recovers one run, or queues it. A run that cannot be recovered does not block others.
     async fn try_recover(&self, unfinished: UnfinishedRun, report: &mut RecoveryReport) -> RecoveryResult {
-        let Ok(served) = self.graph(&unfinished.graph) else { return RecoveryResult::OwnedElsewhere };
-        match self.recover_run(served, &unfinished).await {
+        let Ok(graph) = self.graph(&unfinished.graph) else { return RecoveryResult::OwnedElsewhere };
+        match self.recover_run(graph, &unfinished).await {
             Ok(RecoveryResult::NoCapacity) => report.queued.push_back(unfinished),
             Ok(result) => return result,
             Err(problem) if problem.is_retryable() => {
@@ -165,17 +165,19 @@ impl RunService {
         // At shutdown the next server handles the run; if another process holds the thread, its record is newer
         // than this one.
         let Ok(_slot) = self.0.worker.acquire_slot_over_capacity(&unfinished.thread, unfinished.run) else { return };
-        let written = async {
+        let result = async {
             let Some(_lease) = self.try_lease_thread(&unfinished.thread).await? else { return Ok(()) };
-            let now = self.0.repository.run(unfinished.run).await?.filter(RunRecord::is_unfinished);
-            let Some(mut record) = now.filter(|now| now.recoveries == unfinished.recoveries) else { return Ok(()) };
+            let current = self.0.repository.run(unfinished.run).await?.filter(RunRecord::is_unfinished);
+            let Some(mut record) = current.filter(|current| current.recoveries == unfinished.recoveries) else {
+                return Ok(());
+            };
             record.set_ended(RunStatus::Orphaned, Some(problem.into()));
             match self.superseding_run(&record).await? {
                 None => self.0.repository.save(&record).await,
                 Some(_) => Ok(()),
             }
         };
-        if let Err(problem) = written.await {
+        if let Err(problem) = result.await {
             tracing::error!(run = %unfinished.run, "a failed recovery could not be recorded: {}", problem.detail());
         }
     }
@@ -188,13 +190,13 @@ impl RunService {
 
     /// Closes the record of an unfinished run once a later run has started on its thread.
     pub(crate) async fn close_superseded_run(&self, run: RunId) {
-        let closed = async {
+        let result = async {
             let older = self.0.repository.run(run).await?.filter(RunRecord::is_unfinished);
             let Some(mut older) = older else { return Ok(()) };
             older.set_ended(RunStatus::Cancelled, None);
             self.0.repository.close_superseded(&older).await
         };
-        if let Err(problem) = closed.await {
+        if let Err(problem) = result.await {
             // The next server closes the record.
             tracing::warn!(%run, "a superseded run could not be closed: {}", problem.detail());
         }
@@ -202,7 +204,7 @@ impl RunService {
 
     async fn recover_run(
         &self,
-        served: Arc<dyn ServedGraph>,
+        graph: Arc<dyn ServedGraph>,
         unfinished: &UnfinishedRun,
     ) -> Result<RecoveryResult, Problem> {
         let slot = match self.0.worker.acquire_slot_over_capacity(&unfinished.thread, unfinished.run) {
@@ -233,10 +235,10 @@ impl RunService {
                 return self.0.repository.close_superseded(&record).await.map(|()| RecoveryResult::Recovered);
             }
         }
-        match plan_recovery(&served, &record).await? {
-            RecoveryPlan::AlreadyEnded(status, failure) => {
-                record.set_ended(status, failure);
-                self.publish_final_event(&*served, &record, &lease).await;
+        match plan_recovery(&graph, &record).await? {
+            RecoveryPlan::AlreadyEnded(status, error) => {
+                record.set_ended(status, error);
+                self.publish_final_event(&*graph, &record, &lease).await;
                 self.0.repository.save(&record).await?;
             }
             RecoveryPlan::Resume(_) if self.0.config.recovery == RecoveryMode::Manual => {
@@ -249,7 +251,7 @@ impl RunService {
                 (record.status, record.ended_at, record.recoveries) = (RunStatus::Running, None, record.recoveries + 1);
                 // The record keeps the original input: the next server needs it if this process dies too.
                 let kind = StartKind::Recovered(lease);
-                self.dispatch(&served, slot, RunStart { record, input, kind, permit: None }).await?;
+                self.dispatch(&graph, slot, RunStart { record, input, kind, permit: None }).await?;
             }
         }
         Ok(RecoveryResult::Recovered)
@@ -258,7 +260,7 @@ impl RunService {
     /// Replaces the input of a request to continue with that of the run that died, unless that input is persisted.
     pub(crate) async fn restore_original_input(
         &self,
-        served: &Arc<dyn ServedGraph>,
+        graph: &Arc<dyn ServedGraph>,
         before: &ThreadRecord,
         request: &mut RunRequest,
     ) -> Result<(), Problem> {
@@ -266,7 +268,7 @@ impl RunService {
             return Ok(());
         }
         let Some(earlier) = self.0.repository.run(before.run).await? else { return Ok(()) };
-        if let RecoveryPlan::Resume(input) = plan_recovery(served, &earlier).await? {
+        if let RecoveryPlan::Resume(input) = plan_recovery(graph, &earlier).await? {
             request.input = input;
             if request.metadata.is_empty() {
                 request.metadata = earlier.request.metadata;
@@ -277,31 +279,31 @@ impl RunService {
 }
 
 /// Decides from the persisted checkpoints how an unfinished run continues.
-async fn plan_recovery(served: &Arc<dyn ServedGraph>, record: &RunRecord) -> Result<RecoveryPlan, Problem> {
+async fn plan_recovery(graph: &Arc<dyn ServedGraph>, record: &RunRecord) -> Result<RecoveryPlan, Problem> {
     let (thread, request) = (&record.request.thread, &record.request);
-    let status = served.status(thread).await?;
-    let has_saved = status.is_some() && served.has_checkpoint_of_run(thread, request.run).await?;
+    let status = graph.status(thread).await?;
+    let has_checkpoint = status.is_some() && graph.has_checkpoint_of_run(thread, request.run).await?;
     match &request.input {
         // The process died before the input was persisted.
-        RunInput::Input(_) if !has_saved => return Ok(RecoveryPlan::Resume(request.input.clone())),
-        RunInput::Resume(answers) if !has_saved => {
-            let state = served.state(thread).await?;
-            let is_open = |id: &InterruptId| state.interrupts().any(|question| question.id == *id);
-            if answers.keys().any(is_open) {
+        RunInput::Input(_) if !has_checkpoint => return Ok(RecoveryPlan::Resume(request.input.clone())),
+        RunInput::Resume(values) if !has_checkpoint => {
+            let state = graph.state(thread).await?;
+            let is_open = |id: &InterruptId| state.interrupts().any(|interrupt| interrupt.id == *id);
+            if values.keys().any(is_open) {
                 return Ok(RecoveryPlan::Resume(request.input.clone()));
             }
         }
-        RunInput::Continue if !has_saved => return Ok(RecoveryPlan::Resume(RunInput::Continue)),
+        RunInput::Continue if !has_checkpoint => return Ok(RecoveryPlan::Resume(RunInput::Continue)),
         _ => {}
     }
-    let state = served.state(thread).await?;
+    let state = graph.state(thread).await?;
     // Resume values are persisted before any task runs; until then the thread status is interrupted.
-    let is_answered = matches!(request.input, RunInput::Resume(_)) && state.interrupts().next().is_none();
+    let is_resumed = matches!(request.input, RunInput::Resume(_)) && state.interrupts().next().is_none();
     Ok(match status {
-        Some(ThreadStatus::Interrupted) if !is_answered => RecoveryPlan::AlreadyEnded(RunStatus::AwaitingInput, None),
+        Some(ThreadStatus::Interrupted) if !is_resumed => RecoveryPlan::AlreadyEnded(RunStatus::AwaitingInput, None),
         Some(ThreadStatus::Error) => {
-            let failure = state.tasks.into_iter().find_map(|task| task.error);
-            RecoveryPlan::AlreadyEnded(RunStatus::Failed, failure)
+            let error = state.tasks.into_iter().find_map(|task| task.error);
+            RecoveryPlan::AlreadyEnded(RunStatus::Failed, error)
         }
         _ if state.next.is_empty() => RecoveryPlan::AlreadyEnded(RunStatus::Succeeded, None),
         _ => RecoveryPlan::Resume(RunInput::Continue),

@@ -56,8 +56,8 @@ impl RunRepository {
     pub(crate) async fn save(&self, record: &RunRecord) -> Result<(), Problem> {
         let before = self.thread(&record.request.thread).await?;
         let mut thread = thread_record(record, before);
-        let too_many = if record.is_unfinished() { 0 } else { thread.runs.len().saturating_sub(MAX_RUNS_PER_THREAD) };
-        let mut operations: Vec<StoreOp> = thread.runs.drain(..too_many).flat_map(removed).collect();
+        let excess = if record.is_unfinished() { 0 } else { thread.runs.len().saturating_sub(MAX_RUNS_PER_THREAD) };
+        let mut operations: Vec<StoreOp> = thread.runs.drain(..excess).flat_map(delete_run).collect();
         operations.extend(put_run(record)?);
         operations.push(put_thread(&thread)?);
         self.0.batch(operations).await?;
@@ -80,8 +80,8 @@ impl RunRepository {
 
     /// Returns true if no process has recovered or removed the run since this record was written.
     async fn is_owned(&self, record: &RunRecord) -> Result<bool, Problem> {
-        let now = self.run(record.request.run).await?;
-        Ok(now.is_some_and(|now| now.recoveries == record.recoveries))
+        let current = self.run(record.request.run).await?;
+        Ok(current.is_some_and(|current| current.recoveries == record.recoveries))
     }
 
     /// Returns true if the run is the last of its thread.
@@ -103,16 +103,16 @@ impl RunRepository {
             return Ok(());
         }
         let thread = self.thread(&record.request.thread).await?;
-        let mut operations: Vec<StoreOp> = removed(record.request.run).into();
-        let is_named = thread.is_some_and(|thread| thread.run == record.request.run);
+        let mut operations: Vec<StoreOp> = delete_run(record.request.run).into();
+        let is_current = thread.is_some_and(|thread| thread.run == record.request.run);
         match &before {
-            Some(before) if is_named => operations.push(put_thread(&self.refresh_status(before.clone()).await?)?),
-            None if is_named => operations.push(DeleteOp::new(THREADS, record.request.thread.to_string()).into()),
+            Some(before) if is_current => operations.push(put_thread(&self.refresh_status(before.clone()).await?)?),
+            None if is_current => operations.push(DeleteOp::new(THREADS, record.request.thread.to_string()).into()),
             _ => {}
         }
         self.0.batch(operations).await?;
         match before {
-            Some(before) if is_named => self.recheck_restored(&before).await,
+            Some(before) if is_current => self.recheck_restored(&before).await,
             _ => Ok(()),
         }
     }
@@ -128,11 +128,11 @@ impl RunRepository {
 
     /// Checks a restored thread record again: its run may have ended between the read and the write.
     async fn recheck_restored(&self, restored: &ThreadRecord) -> Result<(), Problem> {
-        let Some(now) = self.thread(&restored.thread).await?.filter(|now| now.run == restored.run) else {
+        let Some(current) = self.thread(&restored.thread).await?.filter(|current| current.run == restored.run) else {
             return Ok(());
         };
-        let refreshed = self.refresh_status(now.clone()).await?;
-        if refreshed != now {
+        let refreshed = self.refresh_status(current.clone()).await?;
+        if refreshed != current {
             self.0.batch(vec![put_thread(&refreshed)?]).await?;
         }
         Ok(())
@@ -150,7 +150,7 @@ impl RunRepository {
             self.0.batch(deletions.collect()).await?;
         }
         let runs = self.runs(Filter::eq(["order", "thread"], thread.to_string())).await?;
-        let mut operations: Vec<StoreOp> = runs.iter().flat_map(|record| removed(record.request.run)).collect();
+        let mut operations: Vec<StoreOp> = runs.iter().flat_map(|record| delete_run(record.request.run)).collect();
         operations.push(DeleteOp::new(THREADS, thread.to_string()).into());
         self.0.batch(operations).await?;
         Ok(())
@@ -234,8 +234,8 @@ fn put(namespace: [&str; 2], key: String, value: Value, index: IndexFields) -> S
 /// Writes the record of a run, and its entry in the list of unfinished runs.
 fn put_run(record: &RunRecord) -> Result<[StoreOp; 2], Problem> {
     let run = record.request.run;
-    let listed = if record.is_unfinished() { put_unfinished(record)? } else { delete_unfinished(run) };
-    Ok([put(RUNS, run.to_string(), to_value(record)?, IndexFields::None), listed])
+    let list_entry = if record.is_unfinished() { put_unfinished(record)? } else { delete_unfinished(run) };
+    Ok([put(RUNS, run.to_string(), to_value(record)?, IndexFields::None), list_entry])
 }
 
 fn put_unfinished(record: &RunRecord) -> Result<StoreOp, Problem> {
@@ -246,7 +246,7 @@ fn put_thread(thread: &ThreadRecord) -> Result<StoreOp, Problem> {
     Ok(put(THREADS, thread.thread.to_string(), to_value(thread)?, title_index()))
 }
 
-fn removed(run: RunId) -> [StoreOp; 2] {
+fn delete_run(run: RunId) -> [StoreOp; 2] {
     [DeleteOp::new(RUNS, run.to_string()).into(), delete_unfinished(run)]
 }
 

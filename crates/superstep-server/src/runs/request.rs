@@ -60,8 +60,8 @@ impl RunRequest {
 
     /// Sets the values from which the application creates the run context.
     #[must_use]
-    pub fn context(mut self, options: impl Into<Value>) -> Self {
-        self.context = options.into();
+    pub fn context(mut self, context: impl Into<Value>) -> Self {
+        self.context = context.into();
         self
     }
 
@@ -121,8 +121,8 @@ mod tests {
 
     #[test]
     fn a_request_is_read_back_as_it_was_written() {
-        let answers = ResumeValues::from([(superstep::core::id::InterruptId::from_bits(7), Value::Bool(true))]);
-        for input in [RunInput::Input(serde_json::json!({"n": 1})), RunInput::Resume(answers), RunInput::Continue] {
+        let values = ResumeValues::from([(superstep::core::id::InterruptId::from_bits(7), Value::Bool(true))]);
+        for input in [RunInput::Input(serde_json::json!({"n": 1})), RunInput::Resume(values), RunInput::Continue] {
             let request = RunRequest::new("count", "t1", input).title("one").metadata("k", 1);
             let text = serde_json::to_string(&request).unwrap();
             assert_eq!(serde_json::from_str::<RunRequest>(&text).unwrap(), request);

@@ -1,6 +1,6 @@
-//! Service that routes use to start, stop, subscribe to and look up runs. Cheap to clone.
+//! Service that routes use to start, cancel, subscribe to and look up runs. Cheap to clone.
 //!
-//! Uses nothing of HTTP but the status of a [`Problem`]. Nothing that this service holds in memory must survive a
+//! Depends on HTTP only through the status of a [`Problem`]. Nothing that this service holds in memory must survive a
 //! crash: run requests are in the run repository, states and events in the checkpointer.
 
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use tokio::sync::oneshot;
 use crate::access::rate_limit::{ClientAddress, RateLimit, RateLimiter, RunPermit};
 use crate::api::problem::Problem;
 use crate::config::ServerConfig;
-use crate::events::broadcast::{EventBroadcaster, NotifyingCheckpointer, StopMode, StopOnDrop, Subscription};
+use crate::events::broadcast::{CancelMode, CancelOnDrop, EventBroadcaster, NotifyingCheckpointer, Subscription};
 use crate::graphs::registry::{GraphRegistry, RunInput, RunOptions, RunRequest, ServedGraph, new_run_id};
 use crate::runs::repository::{RunRecord, RunRepository, ThreadRecord, ThreadSearch};
 use crate::runs::status::ThreadLease;
 use crate::runs::worker::{RunJob, RunSlot, Worker};
 
-/// A service that starts, stops and looks up runs, shared by all routes.
+/// A service that starts, cancels and looks up runs, shared by all routes.
 #[derive(Clone)]
 pub struct RunService(pub(crate) Arc<ServiceInner>);
 
@@ -78,7 +78,7 @@ impl RunService {
         let registry = GraphRegistry::new(graphs.collect::<Vec<_>>())?;
         let (repository, worker) =
             (RunRepository::new(config.storage.store.clone()), Worker::new(config.max_concurrent_runs));
-        let (rate_limiter, metrics, since) = (RateLimiter::default(), Metrics::new(), Instant::now());
+        let (rate_limiter, metrics, started_at) = (RateLimiter::default(), Metrics::new(), Instant::now());
         Ok(Self(Arc::new(ServiceInner {
             registry,
             repository,
@@ -87,7 +87,7 @@ impl RunService {
             rate_limiter,
             metrics,
             config,
-            started_at: since,
+            started_at,
         })))
     }
 
@@ -100,9 +100,9 @@ impl RunService {
     /// reached.
     ///
     /// # Cancel safety
-    /// Dropping the future does not stop a run that was started.
+    /// Dropping the future does not cancel a run that was started.
     pub async fn start(&self, request: RunRequest) -> Result<(), Problem> {
-        self.start_with(request, None, None).await.map(StopOnDrop::disarm)
+        self.start_with(request, None, None).await.map(CancelOnDrop::disarm)
     }
 
     /// Starts a run as [`RunService::start`] does, with a permit that is released when the run has ended. A run that is
@@ -111,67 +111,67 @@ impl RunService {
     /// # Errors
     /// Returns the errors of [`RunService::start`].
     pub async fn start_with_permit(&self, request: RunRequest, permit: RunPermit) -> Result<(), Problem> {
-        self.start_with(request, Some(permit), None).await.map(StopOnDrop::disarm)
+        self.start_with(request, Some(permit), None).await.map(CancelOnDrop::disarm)
     }
 
     /// Starts a run as [`RunService::start_with_permit`] does, and returns its events after a number. Dropping the
-    /// subscription stops the run.
+    /// subscription cancels the run.
     ///
     /// # Errors
     /// Returns the errors of [`RunService::start`].
     ///
     /// # Cancel safety
-    /// Dropping the future stops a run that was started.
+    /// Dropping the future cancels a run that was started.
     pub async fn start_and_subscribe(
         &self,
         request: RunRequest,
         permit: RunPermit,
         after: Option<u64>,
-        stop: StopMode,
+        on_drop: CancelMode,
     ) -> Result<Subscription, Problem> {
         let thread = request.thread.clone();
-        let stop_guard = self.start_with(request, Some(permit), Some(stop)).await?;
-        Ok(self.subscribe(&thread, after).await?.with_stop_on_drop(Some(stop_guard)))
+        let cancel_guard = self.start_with(request, Some(permit), Some(on_drop)).await?;
+        Ok(self.subscribe(&thread, after).await?.with_cancel_on_drop(Some(cancel_guard)))
     }
 
     async fn start_with(
         &self,
         mut request: RunRequest,
         permit: Option<RunPermit>,
-        stop: Option<StopMode>,
-    ) -> Result<StopOnDrop, Problem> {
+        on_drop: Option<CancelMode>,
+    ) -> Result<CancelOnDrop, Problem> {
         let permit = permit.map(RunPermit::refund_unless_started);
-        let served = self.graph(&request.graph)?;
-        served.validate(&request).await?;
+        let graph = self.graph(&request.graph)?;
+        graph.validate(&request).await?;
         let slot = self.0.worker.acquire_slot(&request.thread, request.run)?;
         // Created before the first await: the caller may drop the future before the run has started.
-        let stop_guard = StopOnDrop::new(slot.stop_handle(), stop);
+        let cancel_guard = CancelOnDrop::new(slot.cancel_handle(), on_drop);
         // The slot keeps other calls of this process from changing the thread record.
         let before = self.0.repository.thread(&request.thread).await?;
         if let Some(before) = before.as_ref().filter(|_| request.context.is_null()) {
             request.context = before.context.clone();
         }
         if let Some(before) = before.as_ref().filter(|_| request.input == RunInput::Continue) {
-            self.restore_original_input(&served, before, &mut request).await?;
+            self.restore_original_input(&graph, before, &mut request).await?;
         }
         let older = before.as_ref().filter(|before| before.is_unfinished() && before.run != request.run);
         let older = older.map(|before| before.run);
         let (input, record) = (request.input.clone(), RunRecord::new(request));
-        let has_started = self
-            .dispatch(&served, slot, RunStart { record, input, kind: StartKind::First(before.map(Box::new)), permit })
+        let started_rx = self
+            .dispatch(&graph, slot, RunStart { record, input, kind: StartKind::First(before.map(Box::new)), permit })
             .await?;
         // The sender of an aborted task is dropped without a message.
-        has_started.await.unwrap_or_else(|_| Err(Problem::shutting_down()))?;
+        started_rx.await.unwrap_or_else(|_| Err(Problem::shutting_down()))?;
         if let Some(older) = older {
             self.close_superseded_run(older).await;
         }
-        Ok(stop_guard)
+        Ok(cancel_guard)
     }
 
     /// Passes a run to the worker, and waits until its record is persisted.
     pub(crate) async fn dispatch(
         &self,
-        served: &Arc<dyn ServedGraph>,
+        graph: &Arc<dyn ServedGraph>,
         slot: RunSlot,
         start: RunStart,
     ) -> Result<StartedReceiver, Problem> {
@@ -179,8 +179,8 @@ impl RunService {
         let RunStart { record, input, kind, permit } = start;
         let request = RunRequest { input, ..record.request.clone() };
         let options = RunOptions { control: slot.control(), metrics: metrics.clone(), timeout: config.run_timeout };
-        let running = served.start(&request, options)?;
-        let before = match kind {
+        let handle = graph.start(&request, options)?;
+        let thread_before = match kind {
             StartKind::First(before) => Some(before.map(|before| *before)),
             StartKind::Recovered(lease) => {
                 // The persisted record keeps other processes from recovering the run again.
@@ -189,29 +189,29 @@ impl RunService {
                 None
             }
         };
-        let ((written, is_written), (started, has_started)) = (oneshot::channel(), oneshot::channel());
+        let ((saved_tx, saved_rx), (started_tx, started_rx)) = (oneshot::channel(), oneshot::channel());
         let (repository, broadcaster) = (repository.clone(), broadcaster.clone());
         worker.start(RunJob {
             slot,
-            handle: running,
+            handle,
             record,
             repository,
             broadcaster,
             permit,
-            thread_before: before,
-            saved: written,
-            started,
+            thread_before,
+            saved_tx,
+            started_tx,
         });
-        is_written.await.unwrap_or_else(|_| Err(Problem::shutting_down()))?;
-        Ok(has_started)
+        saved_rx.await.unwrap_or_else(|_| Err(Problem::shutting_down()))?;
+        Ok(started_rx)
     }
 
-    /// Stops the run of a thread in this process; [`RunService::cancel`] also handles runs that no process executes.
+    /// Cancels the run of a thread in this process.
     ///
     /// # Errors
     /// Returns 409 if the thread has no run in this process.
-    pub fn stop(&self, thread: &ThreadId, stop: StopMode) -> Result<(), Problem> {
-        match self.0.worker.stop(thread, stop) {
+    pub(crate) fn cancel_local(&self, thread: &ThreadId, mode: CancelMode) -> Result<(), Problem> {
+        match self.0.worker.cancel(thread, mode) {
             true => Ok(()),
             false => Err(Problem::conflict(format!("thread `{thread}` has no active run")).with_thread(thread)),
         }
@@ -223,9 +223,9 @@ impl RunService {
     /// Returns 404 if the thread does not exist.
     pub async fn subscribe(&self, thread: &ThreadId, after: Option<u64>) -> Result<Subscription, Problem> {
         let record = self.get_thread(thread).await?;
-        let served = self.graph(&record.graph)?;
+        let graph = self.graph(&record.graph)?;
         let broadcast = self.0.broadcaster.get(thread);
-        Ok(Subscription::new((thread.clone(), after), served, broadcast, self.0.config.sse))
+        Ok(Subscription::new((thread.clone(), after), graph, broadcast, self.0.config.sse))
     }
 
     /// Returns the record of a thread, if there is one.
@@ -282,17 +282,17 @@ impl RunService {
         self.0.worker.active_run(thread)
     }
 
-    /// Returns true if the run of a thread was requested to stop and has not stopped yet.
+    /// Returns true if the run of a thread is being cancelled or drained and has not ended yet.
     #[must_use]
-    pub fn is_stopping(&self, thread: &ThreadId) -> bool {
-        let stop_handle = self.0.worker.stop_handle(thread);
-        stop_handle.is_some_and(|handle| handle.control().is_draining() || handle.control().is_cancelled())
+    pub fn is_cancelling(&self, thread: &ThreadId) -> bool {
+        let cancel_handle = self.0.worker.cancel_handle(thread);
+        cancel_handle.is_some_and(|handle| handle.control().is_draining() || handle.control().is_cancelled())
     }
 
     /// Returns true if the server is shutting down.
     #[must_use]
     pub fn is_shutting_down(&self) -> bool {
-        self.0.worker.is_closing()
+        self.0.worker.is_shutting_down()
     }
 
     /// Returns the graph of this name.
@@ -358,7 +358,7 @@ impl RunService {
         &self.0.broadcaster
     }
 
-    pub(crate) fn since(&self) -> Instant {
+    pub(crate) fn started_at(&self) -> Instant {
         self.0.started_at
     }
 }

@@ -16,21 +16,21 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::access::rate_limit::RunPermit;
 use crate::api::problem::Problem;
-use crate::events::broadcast::{EventBroadcaster, StopHandle, StopMode, ThreadBroadcast, lock};
+use crate::events::broadcast::{CancelHandle, CancelMode, EventBroadcaster, ThreadBroadcast, lock};
 use crate::graphs::registry::{RunHandle, RunResult};
 use crate::runs::repository::{RunError, RunRecord, RunRepository, RunStatus, ThreadRecord};
 
 /// Active runs of this process.
 pub(crate) struct Worker {
     tasks: Mutex<JoinSet<()>>,
-    live: Arc<ActiveRuns>,
+    active: Arc<ActiveRuns>,
     capacity: usize,
 }
 
 #[derive(Default)]
 struct ActiveRuns {
     runs: Mutex<BTreeMap<ThreadId, ActiveRun>>,
-    is_closing: AtomicBool,
+    is_shutting_down: AtomicBool,
     /// Notified when a run has ended and its slot is free.
     slot_released: Notify,
 }
@@ -38,34 +38,34 @@ struct ActiveRuns {
 #[derive(Clone)]
 struct ActiveRun {
     run: RunId,
-    stop_handle: StopHandle,
+    cancel_handle: CancelHandle,
 }
 
 /// A slot among the active runs of this process: at most one per thread.
 pub(crate) struct RunSlot {
-    live: Arc<ActiveRuns>,
+    active: Arc<ActiveRuns>,
     thread: ThreadId,
     active_run: ActiveRun,
 }
 
 impl Drop for RunSlot {
     fn drop(&mut self) {
-        lock(&self.live.runs).remove(&self.thread);
+        lock(&self.active.runs).remove(&self.thread);
     }
 }
 
 impl RunSlot {
     pub(crate) fn control(&self) -> RunControl {
-        self.active_run.stop_handle.control().clone()
+        self.active_run.cancel_handle.control().clone()
     }
 
-    pub(crate) fn stop_handle(&self) -> StopHandle {
-        self.active_run.stop_handle.clone()
+    pub(crate) fn cancel_handle(&self) -> CancelHandle {
+        self.active_run.cancel_handle.clone()
     }
 
     /// Returns true if the run ends because the server shuts down.
     fn is_suspended(&self) -> bool {
-        self.live.is_closing.load(Ordering::SeqCst) && !self.active_run.stop_handle.is_requested()
+        self.active.is_shutting_down.load(Ordering::SeqCst) && !self.active_run.cancel_handle.is_requested()
     }
 }
 
@@ -81,14 +81,14 @@ pub(crate) struct RunJob {
     /// restores nothing.
     pub(crate) thread_before: Option<Option<ThreadRecord>>,
     /// Receives the result of persisting the run record.
-    pub(crate) saved: oneshot::Sender<Result<(), Problem>>,
+    pub(crate) saved_tx: oneshot::Sender<Result<(), Problem>>,
     /// Receives the result of starting the run.
-    pub(crate) started: oneshot::Sender<Result<(), Problem>>,
+    pub(crate) started_tx: oneshot::Sender<Result<(), Problem>>,
 }
 
 impl Worker {
     pub(crate) fn new(capacity: usize) -> Self {
-        Self { tasks: Mutex::default(), live: Arc::default(), capacity }
+        Self { tasks: Mutex::default(), active: Arc::default(), capacity }
     }
 
     /// Acquires a slot for a run.
@@ -110,8 +110,8 @@ impl Worker {
     }
 
     fn try_acquire_slot(&self, thread: &ThreadId, run: RunId, max: usize) -> Result<RunSlot, Problem> {
-        let mut runs = lock(&self.live.runs);
-        if self.live.is_closing.load(Ordering::SeqCst) {
+        let mut runs = lock(&self.active.runs);
+        if self.active.is_shutting_down.load(Ordering::SeqCst) {
             return Err(Problem::shutting_down());
         }
         if runs.contains_key(thread) {
@@ -122,70 +122,70 @@ impl Worker {
             let detail = format!("the server already has the maximum of {max} concurrent runs");
             return Err(Problem::too_many_requests(detail, Duration::from_secs(5)));
         }
-        let active_run = ActiveRun { run, stop_handle: StopHandle::default() };
+        let active_run = ActiveRun { run, cancel_handle: CancelHandle::default() };
         runs.insert(thread.clone(), active_run.clone());
-        Ok(RunSlot { live: self.live.clone(), thread: thread.clone(), active_run })
+        Ok(RunSlot { active: self.active.clone(), thread: thread.clone(), active_run })
     }
 
     /// Returns true if more slots are in use than the maximum number of runs.
     pub(crate) fn is_over_capacity(&self) -> bool {
-        lock(&self.live.runs).len() > self.capacity
+        lock(&self.active.runs).len() > self.capacity
     }
 
     /// Waits until a run has ended and its slot is free.
     pub(crate) async fn slot_released(&self) {
-        self.live.slot_released.notified().await;
+        self.active.slot_released.notified().await;
     }
 
     /// Executes a run in the background.
     pub(crate) fn start(&self, job: RunJob) {
         let mut tasks = lock(&self.tasks);
         while tasks.try_join_next().is_some() {}
-        let live = self.live.clone();
+        let active = self.active.clone();
         tasks.spawn(async move {
             drive(job).await;
-            live.slot_released.notify_one();
+            active.slot_released.notify_one();
         });
     }
 
-    /// Stops the run of a thread; false if this process has none.
-    pub(crate) fn stop(&self, thread: &ThreadId, stop: StopMode) -> bool {
-        let Some(handle) = self.stop_handle(thread) else { return false };
-        handle.request(stop);
+    /// Cancels the run of a thread; false if this process has none.
+    pub(crate) fn cancel(&self, thread: &ThreadId, mode: CancelMode) -> bool {
+        let Some(handle) = self.cancel_handle(thread) else { return false };
+        handle.request(mode);
         true
     }
 
-    /// Returns the stop handle of the run of a thread in this process.
-    pub(crate) fn stop_handle(&self, thread: &ThreadId) -> Option<StopHandle> {
-        lock(&self.live.runs).get(thread).map(|active| active.stop_handle.clone())
+    /// Returns the cancel handle of the run of a thread in this process.
+    pub(crate) fn cancel_handle(&self, thread: &ThreadId) -> Option<CancelHandle> {
+        lock(&self.active.runs).get(thread).map(|active| active.cancel_handle.clone())
     }
 
     /// Returns the run of a thread in this process.
     pub(crate) fn active_run(&self, thread: &ThreadId) -> Option<RunId> {
-        lock(&self.live.runs).get(thread).map(|active| active.run)
+        lock(&self.active.runs).get(thread).map(|active| active.run)
     }
 
     /// Returns the number of active runs and their maximum.
     pub(crate) fn load(&self) -> (usize, usize) {
-        (lock(&self.live.runs).len(), self.capacity)
+        (lock(&self.active.runs).len(), self.capacity)
     }
 
-    pub(crate) fn is_closing(&self) -> bool {
-        self.live.is_closing.load(Ordering::SeqCst)
+    pub(crate) fn is_shutting_down(&self) -> bool {
+        self.active.is_shutting_down.load(Ordering::SeqCst)
     }
 
-    /// Rejects new runs and drains the active ones; cancels them at `drained`, aborts them at `over`.
-    pub(crate) async fn shut_down(&self, drained: Instant, over: Instant) {
+    /// Rejects new runs and drains the active ones; cancels them at `drain_deadline`, aborts them at `abort_at`.
+    pub(crate) async fn shut_down(&self, drain_deadline: Instant, abort_at: Instant) {
         let active_runs: Vec<ActiveRun> = {
-            let runs = lock(&self.live.runs);
-            self.live.is_closing.store(true, Ordering::SeqCst);
+            let runs = lock(&self.active.runs);
+            self.active.is_shutting_down.store(true, Ordering::SeqCst);
             runs.values().cloned().collect()
         };
-        active_runs.iter().for_each(|active| active.stop_handle.control().drain());
+        active_runs.iter().for_each(|active| active.cancel_handle.control().drain());
         let mut tasks = std::mem::take(&mut *lock(&self.tasks));
-        if timeout_at(drained, join_all(&mut tasks)).await.is_err() {
-            active_runs.iter().for_each(|active| active.stop_handle.control().cancel());
-            let _ = timeout_at(over, join_all(&mut tasks)).await;
+        if timeout_at(drain_deadline, join_all(&mut tasks)).await.is_err() {
+            active_runs.iter().for_each(|active| active.cancel_handle.control().cancel());
+            let _ = timeout_at(abort_at, join_all(&mut tasks)).await;
         }
         tasks.abort_all();
     }
@@ -204,49 +204,49 @@ async fn join_all(tasks: &mut JoinSet<()>) {
 async fn drive(job: RunJob) {
     let RunJob {
         slot,
-        handle: mut running,
+        mut handle,
         mut record,
         repository,
         broadcaster,
         mut permit,
-        thread_before: before,
-        saved: written,
-        started,
+        thread_before,
+        saved_tx,
+        started_tx,
     } = job;
     let run = record.request.run;
     // The record of a recovered run is persisted by the recovery.
-    if before.is_some()
+    if thread_before.is_some()
         && let Err(problem) = repository.save(&record).await
     {
         // The slot is free before the client is notified, so that it may try again at once.
         drop((slot, permit));
-        return drop(written.send(Err(problem)));
+        return drop(saved_tx.send(Err(problem)));
     }
     // From here on the run is recovered after a crash, and clients can subscribe.
     let broadcast = broadcaster.open(&record.request.thread, run);
-    let _ = written.send(Ok(()));
-    let Some(first) = running.next().await else {
-        let problem = rejected_before_start(running, record, &repository, (before, slot.is_suspended())).await;
+    let _ = saved_tx.send(Ok(()));
+    let Some(first) = handle.next().await else {
+        let problem = rejected_before_start(handle, record, &repository, (thread_before, slot.is_suspended())).await;
         drop((slot, permit));
         broadcast.end_run(run);
-        return drop(started.send(Err(problem)));
+        return drop(started_tx.send(Err(problem)));
     };
     broadcast.publish(&first);
     if let Some(permit) = &mut permit {
         permit.mark_started();
     }
-    let _ = started.send(Ok(()));
+    let _ = started_tx.send(Ok(()));
     let mut gap_deadline = None;
-    while let Some(event) = next(&mut running, &broadcast, &mut gap_deadline).await {
+    while let Some(event) = next(&mut handle, &broadcast, &mut gap_deadline).await {
         broadcast.publish(&event);
     }
-    let ended = running.finish().await;
-    record.checkpoint = match &ended {
-        Ok(ended) => ended.checkpoint,
+    let result = handle.finish().await;
+    record.checkpoint = match &result {
+        Ok(result) => result.checkpoint,
         Err(error) => error.partial().and_then(|partial| partial.checkpoint),
     };
-    let (status, failure) = status_of(&ended, slot.is_suspended());
-    record.set_ended(status, failure);
+    let (status, error) = status_of(&result, slot.is_suspended());
+    record.set_ended(status, error);
     // Subscribers are notified last: a client that sees the end finds it persisted, and the thread free.
     if let Err(problem) = retry_with_backoff(|| repository.save_end(&record)).await {
         // The record keeps the status `running`: the next recovery reads the end from the checkpoints.
@@ -263,22 +263,22 @@ async fn drive(job: RunJob) {
 /// the missing event is already persisted: it may have been persisted without being published. An event that is still
 /// being persisted is awaited.
 async fn next(
-    running: &mut RunHandle,
+    handle: &mut RunHandle,
     broadcast: &ThreadBroadcast,
     gap_deadline: &mut Option<Instant>,
 ) -> Option<StreamEvent> {
     while broadcast.has_gap() {
-        let at = *gap_deadline.get_or_insert_with(|| Instant::now() + GAP_TIMEOUT);
-        if Instant::now() < at
-            && let Ok(event) = timeout_at(at, running.next()).await
+        let deadline = *gap_deadline.get_or_insert_with(|| Instant::now() + GAP_TIMEOUT);
+        if Instant::now() < deadline
+            && let Ok(event) = timeout_at(deadline, handle.next()).await
         {
             return event;
         }
-        broadcast.skip_stored_gap();
+        broadcast.skip_persisted_gap();
         *gap_deadline = None;
     }
     *gap_deadline = None;
-    running.next().await
+    handle.next().await
 }
 
 /// Time after which a missing event is read from the journal. Usually the event is published before that.
@@ -286,29 +286,29 @@ const GAP_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// Retries a storage operation with exponential backoff, for about six seconds in all.
 async fn retry_with_backoff<T, F: Future<Output = Result<T, Problem>>>(attempt: impl Fn() -> F) -> Result<T, Problem> {
-    let mut pause = Duration::from_millis(100);
+    let mut delay = Duration::from_millis(100);
     loop {
         match attempt().await {
-            Err(problem) if pause < Duration::from_secs(5) => {
+            Err(problem) if delay < Duration::from_secs(5) => {
                 tracing::warn!("a record could not be written; retrying: {}", problem.detail());
-                tokio::time::sleep(pause).await;
-                pause *= 2;
+                tokio::time::sleep(delay).await;
+                delay *= 2;
             }
-            done => return done,
+            result => return result,
         }
     }
 }
 
 /// Handles a run that ended before its first event: it was rejected.
 async fn rejected_before_start(
-    running: RunHandle,
+    handle: RunHandle,
     mut record: RunRecord,
     repository: &RunRepository,
-    (before, is_suspended): (Option<Option<ThreadRecord>>, bool),
+    (thread_before, is_suspended): (Option<Option<ThreadRecord>>, bool),
 ) -> Problem {
     let error =
-        running.finish().await.err().unwrap_or_else(|| Error::internal("the run ended without an event or an error"));
-    let written = match before {
+        handle.finish().await.err().unwrap_or_else(|| Error::internal("the run ended without an event or an error"));
+    let persisted = match thread_before {
         Some(before) => retry_with_backoff(|| repository.revert_start(&record, before.clone())).await,
         // The run was recovered after its process died, and the next server recovers it again; a short outage of
         // the storage does not make the run invalid.
@@ -321,22 +321,22 @@ async fn rejected_before_start(
             retry_with_backoff(|| repository.save_end(&record)).await
         }
     };
-    if let Err(problem) = written {
+    if let Err(problem) = persisted {
         let run = record.request.run;
         tracing::error!(%run, "the record of a rejected run could not be removed: {}", problem.detail());
     }
     Problem::from(error)
 }
 
-fn status_of(ended: &Result<RunResult, Error>, is_suspended: bool) -> (RunStatus, Option<RunError>) {
-    let stopped = if is_suspended { RunStatus::Suspended } else { RunStatus::Cancelled };
-    match ended {
-        Ok(ended) => match &ended.status {
+fn status_of(result: &Result<RunResult, Error>, is_suspended: bool) -> (RunStatus, Option<RunError>) {
+    let cancelled = if is_suspended { RunStatus::Suspended } else { RunStatus::Cancelled };
+    match result {
+        Ok(result) => match &result.status {
             RunEnd::Interrupted(_) | RunEnd::Paused(_) => (RunStatus::AwaitingInput, None),
-            RunEnd::Drained => (stopped, None),
+            RunEnd::Drained => (cancelled, None),
             _ => (RunStatus::Succeeded, None),
         },
-        Err(error) if error.code() == ErrorCode::Cancelled => (stopped, None),
+        Err(error) if error.code() == ErrorCode::Cancelled => (cancelled, None),
         Err(error) => (RunStatus::Failed, Some(RunError::from(error))),
     }
 }

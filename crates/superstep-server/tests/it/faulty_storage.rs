@@ -1,4 +1,4 @@
-//! Test fixture: a graph of two parallel tasks, on storage that delays, loses and fails operations on request.
+//! Test fixture: a graph of two parallel tasks, on storage that can delay, lose and fail operations.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -29,7 +29,7 @@ struct WorkState {
 pub(crate) struct FaultController(Arc<Inner>);
 
 struct Inner {
-    stores: Storage,
+    storage: Storage,
     /// Each permit lets the second task of a run continue to its end.
     gate: Semaphore,
     /// Signalled when the second task has emitted all its events.
@@ -37,25 +37,25 @@ struct Inner {
     /// True if the run context can be created; without it every run is rejected.
     has_key: AtomicBool,
     /// True if the checkpointer delays the end of the first task, and deletions.
-    holds: AtomicBool,
+    delays_operations: AtomicBool,
     /// Signalled when an operation is delayed; `release` lets the operation continue.
-    held: Semaphore,
+    delayed: Semaphore,
     release: Semaphore,
     /// True if the checkpointer delays the next lease acquisition.
-    holds_taking: AtomicBool,
+    delays_next_acquire: AtomicBool,
     /// True if the checkpointer loses the last event of runs.
     loses_end: AtomicBool,
     /// Number of record operations that fail from now on.
-    fails: AtomicUsize,
+    failing_batches: AtomicUsize,
     /// Number of lease acquisitions that fail from now on.
-    locks: AtomicUsize,
+    failing_acquires: AtomicUsize,
 }
 
 struct Instructions {
-    bench: FaultController,
+    faults: FaultController,
     event_count: u64,
     is_gated: bool,
-    waits_for_hold: bool,
+    waits_for_delay: bool,
 }
 
 async fn first() -> WorkStateUpdate {
@@ -63,16 +63,16 @@ async fn first() -> WorkStateUpdate {
 }
 
 async fn second(instructions: RunContext<Instructions>, cx: TaskContext) -> Result<WorkStateUpdate, NodeError> {
-    let bench = &instructions.bench.0;
-    if instructions.waits_for_hold {
-        bench.held.acquire().await.unwrap().forget();
+    let faults = &instructions.faults.0;
+    if instructions.waits_for_delay {
+        faults.delayed.acquire().await.unwrap().forget();
     }
     for number in 0..instructions.event_count {
         cx.emit(number).await?;
     }
-    bench.emitted.add_permits(1);
+    faults.emitted.add_permits(1);
     if instructions.is_gated {
-        bench.gate.acquire().await.unwrap().forget();
+        faults.gate.acquire().await.unwrap().forget();
     }
     Ok(WorkState::update().log("second"))
 }
@@ -80,17 +80,17 @@ async fn second(instructions: RunContext<Instructions>, cx: TaskContext) -> Resu
 impl FaultController {
     pub(crate) fn new() -> Self {
         Self(Arc::new(Inner {
-            stores: Storage::memory(),
+            storage: Storage::memory(),
             gate: Semaphore::new(0),
             emitted: Semaphore::new(0),
             has_key: AtomicBool::new(true),
-            holds: AtomicBool::new(false),
-            held: Semaphore::new(0),
+            delays_operations: AtomicBool::new(false),
+            delayed: Semaphore::new(0),
             release: Semaphore::new(0),
-            holds_taking: AtomicBool::new(false),
+            delays_next_acquire: AtomicBool::new(false),
             loses_end: AtomicBool::new(false),
-            fails: AtomicUsize::new(0),
-            locks: AtomicUsize::new(0),
+            failing_batches: AtomicUsize::new(0),
+            failing_acquires: AtomicUsize::new(0),
         }))
     }
 
@@ -101,22 +101,22 @@ impl FaultController {
         graph.add_edge(START, second);
         graph.add_edge(first, END);
         graph.add_edge(second, END);
-        let bench = self.clone();
-        App::new("work", "Work").graph(serve_graph(graph.compile().unwrap(), move |order| {
-            if !bench.0.has_key.load(Ordering::SeqCst) {
+        let faults = self.clone();
+        App::new("work", "Work").graph(serve_graph(graph.compile().unwrap(), move |request| {
+            if !faults.0.has_key.load(Ordering::SeqCst) {
                 return Err(Problem::new(503, ErrorCode::ModelAuth, "the model has no key"));
             }
-            let is = |name: &str| order.context[name] == json!(true);
-            let (event_count, bench) = (order.context["says"].as_u64().unwrap_or_default(), bench.clone());
-            Ok(Instructions { bench, event_count, is_gated: is("gated"), waits_for_hold: is("waits_for_hold") })
+            let flag = |name: &str| request.context[name] == json!(true);
+            let (event_count, faults) = (request.context["event_count"].as_u64().unwrap_or_default(), faults.clone());
+            Ok(Instructions { faults, event_count, is_gated: flag("gated"), waits_for_delay: flag("waits_for_delay") })
         }))
     }
 
     pub(crate) fn config(&self) -> ServerConfig {
-        let mut stores = self.0.stores.clone();
-        stores.checkpointer = FaultyStorage { store: stores.checkpointer, bench: self.clone() }.into();
-        stores.store = FaultyStorage { store: stores.store, bench: self.clone() }.into();
-        ServerConfig::new(stores).port(0)
+        let mut storage = self.0.storage.clone();
+        storage.checkpointer = FaultyStorage { inner: storage.checkpointer, faults: self.clone() }.into();
+        storage.store = FaultyStorage { inner: storage.store, faults: self.clone() }.into();
+        ServerConfig::new(storage).port(0)
     }
 
     pub(crate) async fn serve(&self, config: ServerConfig) -> Server {
@@ -132,157 +132,167 @@ impl FaultController {
         self.0.emitted.acquire().await.unwrap().forget();
     }
 
-    pub(crate) fn set_key(&self, is_there: bool) {
-        self.0.has_key.store(is_there, Ordering::SeqCst);
+    pub(crate) fn set_key(&self, has_key: bool) {
+        self.0.has_key.store(has_key, Ordering::SeqCst);
     }
 
-    pub(crate) fn hold(&self) {
-        self.0.holds.store(true, Ordering::SeqCst);
+    /// Delays the end of the first task, and deletions, until [`FaultController::release`] is called.
+    pub(crate) fn delay_operations(&self) {
+        self.0.delays_operations.store(true, Ordering::SeqCst);
     }
 
-    /// Delays the next lease acquisition, like [`FaultController::hold`] for commits.
-    pub(crate) fn hold_taking(&self) {
-        self.0.holds_taking.store(true, Ordering::SeqCst);
+    /// Delays the next lease acquisition until [`FaultController::release`] is called.
+    pub(crate) fn delay_next_acquire(&self) {
+        self.0.delays_next_acquire.store(true, Ordering::SeqCst);
     }
 
-    pub(crate) async fn held(&self) {
-        self.0.held.acquire().await.unwrap().forget();
+    /// Waits until an operation is delayed.
+    pub(crate) async fn wait_until_delayed(&self) {
+        self.0.delayed.acquire().await.unwrap().forget();
     }
 
     pub(crate) fn release(&self) {
-        self.0.holds.store(false, Ordering::SeqCst);
+        self.0.delays_operations.store(false, Ordering::SeqCst);
         self.0.release.add_permits(1);
     }
 
-    pub(crate) fn lose_end(&self, loses: bool) {
-        self.0.loses_end.store(loses, Ordering::SeqCst);
+    pub(crate) fn lose_end(&self, loses_end: bool) {
+        self.0.loses_end.store(loses_end, Ordering::SeqCst);
     }
 
-    pub(crate) fn fail(&self, times: usize) {
-        self.0.fails.store(times, Ordering::SeqCst);
+    pub(crate) fn fail_batches(&self, times: usize) {
+        self.0.failing_batches.store(times, Ordering::SeqCst);
     }
 
-    pub(crate) fn lock(&self, times: usize) {
-        self.0.locks.store(times, Ordering::SeqCst);
+    pub(crate) fn fail_acquires(&self, times: usize) {
+        self.0.failing_acquires.store(times, Ordering::SeqCst);
     }
 
     /// Writes the record of a running run, as left behind by a process that died.
-    pub(crate) async fn died(&self, order: &RunRequest) {
-        let record = json!({"version": 1, "order": order, "status": "running", "started_at": ""});
-        self.0.stores.store.put(["server", "runs"], order.run.to_string(), record).await.unwrap();
+    pub(crate) async fn insert_orphaned_run(&self, request: &RunRequest) {
+        let record = json!({"version": 1, "order": request, "status": "running", "started_at": ""});
+        self.0.storage.store.put(["server", "runs"], request.run.to_string(), record).await.unwrap();
     }
 
     /// Resets all records to running, as if the end of the runs had never been persisted.
     pub(crate) async fn reset_ends(&self) {
         for mut record in self.runs().await {
             record["status"] = json!("running");
-            let name = |name: &str| record["order"][name].as_str().unwrap().to_owned();
-            let (run, thread) = (name("run"), name("thread"));
-            let items = &self.0.stores.store;
+            let id = |name: &str| record["order"][name].as_str().unwrap().to_owned();
+            let (run, thread) = (id("run"), id("thread"));
+            let store = &self.0.storage.store;
             let mut thread_record =
-                items.get(["server", "threads"], thread.clone()).await.unwrap().unwrap().value.clone();
+                store.get(["server", "threads"], thread.clone()).await.unwrap().unwrap().value.clone();
             thread_record["status"] = json!("running");
-            items.put(["server", "threads"], thread, thread_record).await.unwrap();
-            items.put(["server", "runs"], run, record).await.unwrap();
+            store.put(["server", "threads"], thread, thread_record).await.unwrap();
+            store.put(["server", "runs"], run, record).await.unwrap();
         }
     }
 
     pub(crate) async fn runs(&self) -> Vec<Value> {
-        let hits = self.0.stores.store.search(SearchOp::new(["server", "runs"]).limit(500)).await.unwrap();
+        let hits = self.0.storage.store.search(SearchOp::new(["server", "runs"]).limit(500)).await.unwrap();
         hits.into_iter().map(|hit| hit.item.value.clone()).collect()
     }
 
     /// Returns the length of the list of unfinished runs.
-    pub(crate) async fn listed(&self) -> usize {
-        self.0.stores.store.search(SearchOp::new(["server", "unfinished"])).await.unwrap().len()
+    pub(crate) async fn unfinished_count(&self) -> usize {
+        self.0.storage.store.search(SearchOp::new(["server", "unfinished"])).await.unwrap().len()
     }
 
     /// Changes a run record, as another process would.
-    pub(crate) async fn overwrite(&self, run: RunId, change: impl FnOnce(&mut Value)) {
-        let items = &self.0.stores.store;
-        let mut record = items.get(["server", "runs"], run.to_string()).await.unwrap().unwrap().value.clone();
+    pub(crate) async fn update_record(&self, run: RunId, change: impl FnOnce(&mut Value)) {
+        let store = &self.0.storage.store;
+        let mut record = store.get(["server", "runs"], run.to_string()).await.unwrap().unwrap().value.clone();
         change(&mut record);
-        items.put(["server", "runs"], run.to_string(), record).await.unwrap();
+        store.put(["server", "runs"], run.to_string(), record).await.unwrap();
     }
 
-    async fn hold_back(&self) {
-        if self.0.holds.load(Ordering::SeqCst) {
+    async fn delay_if_enabled(&self) {
+        if self.0.delays_operations.load(Ordering::SeqCst) {
             self.wait_for_release().await;
         }
     }
 
     async fn wait_for_release(&self) {
-        self.0.held.add_permits(1);
+        self.0.delayed.add_permits(1);
         self.0.release.acquire().await.unwrap().forget();
     }
 }
 
 /// Creates a request for the test graph.
-pub(crate) fn order(thread: &str, options: Value) -> RunRequest {
-    RunRequest::new("work", thread, RunInput::Input(json!({"topic": "sea"}))).context(options)
+pub(crate) fn work_request(thread: &str, context: Value) -> RunRequest {
+    RunRequest::new("work", thread, RunInput::Input(json!({"topic": "sea"}))).context(context)
 }
 
 /// Collects numbers and types of all events of a thread after a number, until the end.
 pub(crate) async fn collect_events(runs: &RunService, thread: &str, after: Option<u64>) -> Vec<(u64, String)> {
-    let mut feed = runs.subscribe(&ThreadId::from(thread), after).await.unwrap();
+    let mut subscription = runs.subscribe(&ThreadId::from(thread), after).await.unwrap();
     let mut events = Vec::new();
-    while let Some(event) = feed.next().await {
+    while let Some(event) = subscription.next().await {
         events.push((event.number(), event.event_type().to_owned()));
     }
     events
 }
 
-/// A wrapper of storage that is controlled by a [`FaultController`].
+/// A storage wrapper that is controlled by a [`FaultController`].
 struct FaultyStorage<S> {
-    store: S,
-    bench: FaultController,
+    inner: S,
+    faults: FaultController,
 }
 
-fn lost() -> Error {
-    Error::new(ErrorCode::StoreUnavailable, "the store is away, as the test asked")
+fn injected_error() -> Error {
+    Error::new(ErrorCode::StoreUnavailable, "injected storage failure")
 }
 
 /// Decrements the counter; false if it was 0.
-fn took_one(left: &AtomicUsize) -> bool {
-    left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1)).is_ok()
+fn decrement(counter: &AtomicUsize) -> bool {
+    counter.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |count| count.checked_sub(1)).is_ok()
 }
 
 impl Checkpointer for FaultyStorage<SharedCheckpointer> {
-    delegate_checkpointer!(this => this.store; release, load, history, threads, status, namespaces);
-    delegate_checkpointer!(this => this.store; copy_thread, prune, stats, events, last_event_number, delete_events);
+    delegate_checkpointer!(this => this.inner; release, load, history, threads, status, namespaces);
+    delegate_checkpointer!(this => this.inner; copy_thread, prune, stats, events, last_event_number, delete_events);
 
     async fn acquire(&self, thread: &ThreadId, run: RunId) -> Result<Lease> {
-        if self.bench.0.holds_taking.swap(false, Ordering::SeqCst) {
-            self.bench.wait_for_release().await;
+        if self.faults.0.delays_next_acquire.swap(false, Ordering::SeqCst) {
+            self.faults.wait_for_release().await;
         }
-        if took_one(&self.bench.0.locks) { Err(lost()) } else { self.store.acquire(thread, run).await }
+        if decrement(&self.faults.0.failing_acquires) {
+            Err(injected_error())
+        } else {
+            self.inner.acquire(thread, run).await
+        }
     }
 
     async fn commit(&self, commit: &Commit) -> Result<()> {
         let events: Vec<Value> = commit.events.iter().map(|event| event.payload.to_json().unwrap()).collect();
         let is_end = |event: &&Value| event["event"] == "on_chain_end";
         if events.iter().filter(is_end).any(|event| event["name"] == "first") {
-            self.bench.hold_back().await;
+            self.faults.delay_if_enabled().await;
         }
         let has_last = events.iter().filter(is_end).any(|event| event["parent_ids"] == json!([]));
-        if has_last && self.bench.0.loses_end.load(Ordering::SeqCst) {
-            return Err(lost());
+        if has_last && self.faults.0.loses_end.load(Ordering::SeqCst) {
+            return Err(injected_error());
         }
-        self.store.commit(commit).await
+        self.inner.commit(commit).await
     }
 
     async fn delete_thread(&self, thread: &ThreadId) -> Result<()> {
-        self.bench.hold_back().await;
-        self.store.delete_thread(thread).await
+        self.faults.delay_if_enabled().await;
+        self.inner.delete_thread(thread).await
     }
 }
 
 impl Store for FaultyStorage<SharedStore> {
     async fn batch(&self, operations: Vec<StoreOp>) -> Result<Vec<OpResult>> {
-        if took_one(&self.bench.0.fails) { Err(lost()) } else { self.store.batch(operations).await }
+        if decrement(&self.faults.0.failing_batches) {
+            Err(injected_error())
+        } else {
+            self.inner.batch(operations).await
+        }
     }
 
     async fn sweep_ttl(&self) -> Result<u64> {
-        self.store.sweep_ttl().await
+        self.inner.sweep_ttl().await
     }
 }

@@ -5,10 +5,10 @@ use superstep_server::{ServerConfig, Storage};
 
 use crate::support::{LIMIT, TestServer, in_memory, start_server};
 
-async fn problem(answer: reqwest::Response) -> (u16, Value) {
-    assert_eq!(answer.headers()["content-type"], "application/problem+json");
-    let status = answer.status().as_u16();
-    let body: Value = answer.json().await.unwrap();
+async fn problem(response: reqwest::Response) -> (u16, Value) {
+    assert_eq!(response.headers()["content-type"], "application/problem+json");
+    let status = response.status().as_u16();
+    let body: Value = response.json().await.unwrap();
     assert_eq!(body["status"], status);
     for field in ["type", "title", "detail", "code"] {
         assert!(body[field].is_string(), "{field} of {body}");
@@ -16,53 +16,53 @@ async fn problem(answer: reqwest::Response) -> (u16, Value) {
     (status, body)
 }
 
-async fn raw(served: &TestServer, kind: Option<&str>, body: impl Into<reqwest::Body>) -> (u16, Value) {
-    let mut request = served.client.post(served.url("/api/tales")).body(body);
+async fn raw(server: &TestServer, kind: Option<&str>, body: impl Into<reqwest::Body>) -> (u16, Value) {
+    let mut request = server.client.post(server.url("/api/tales")).body(body);
     if let Some(kind) = kind {
         request = request.header("content-type", kind);
     }
     problem(request.send().await.unwrap()).await
 }
 
-/// R-SRV-4: unknown paths, methods and threads return a problem.
+/// R-SRV-4a: unknown paths, methods and threads return a problem.
 #[tokio::test]
 async fn unknown_paths_methods_and_threads_are_problems() {
-    let served = in_memory().await;
-    let (status, body) = problem(served.get("/api/nothing").await).await;
+    let server = in_memory().await;
+    let (status, body) = problem(server.get("/api/nothing").await).await;
     assert_eq!((status, &body["code"]), (404, &json!("SS-015")));
-    let answer = served.client.put(served.url("/api/tales")).send().await.unwrap();
-    assert_eq!(answer.headers()["allow"], "POST");
-    assert_eq!(problem(answer).await.0, 405);
-    let (status, body) = problem(served.get("/api/tales/none").await).await;
+    let response = server.client.put(server.url("/api/tales")).send().await.unwrap();
+    assert_eq!(response.headers()["allow"], "POST");
+    assert_eq!(problem(response).await.0, 405);
+    let (status, body) = problem(server.get("/api/tales/none").await).await;
     assert_eq!((status, &body["thread_id"]), (404, &json!("none")));
-    assert_eq!(problem(served.get("/api/tales/none/stream?after=x").await).await.0, 400);
+    assert_eq!(problem(server.get("/api/tales/none/stream?after=x").await).await.0, 400);
 }
 
-/// R-SRV-5: all errors of a body are listed, each with its location, the expected and the found value.
+/// R-SRV-5: all errors of a body are listed, each with its location, the expected and the actual value.
 #[tokio::test]
-async fn every_problem_of_a_body_is_listed_with_its_place() {
-    let served = in_memory().await;
-    let request = json!({"topic": 7, "rounds": "many", "colour": "red", "asks": 1});
-    let (status, body) = problem(served.post("/api/tales", &request).await).await;
+async fn every_problem_of_a_body_is_listed_with_its_pointer() {
+    let server = in_memory().await;
+    let request = json!({"topic": 7, "rounds": "many", "colour": "red", "needsApproval": 1});
+    let (status, body) = problem(server.post("/api/tales", &request).await).await;
     assert_eq!((status, &body["code"]), (422, &json!("SS-002")));
     let errors = body["errors"].as_array().unwrap();
     let pointers: Vec<&str> = errors.iter().map(|error| error["pointer"].as_str().unwrap()).collect();
-    for pointer in ["/topic", "/rounds", "/asks"] {
+    for pointer in ["/topic", "/rounds", "/needsApproval"] {
         assert!(pointers.contains(&pointer), "{pointer} in {body}");
     }
     assert!(body.to_string().contains("colour"), "{body}");
     let topic = errors.iter().find(|error| error["pointer"] == "/topic").unwrap();
     assert!(topic["expected"].is_string() && topic["found"].is_string(), "{topic}");
     // There is no run, and no run record.
-    assert!(served.server.run_service().search_threads(&Default::default()).await.unwrap().is_empty());
+    assert!(server.run_service().search_threads(&Default::default()).await.unwrap().is_empty());
 }
 
-/// R-SRV-4: a request that only the graph can reject is rejected before a run exists, and nothing is persisted.
+/// R-SRV-4a: a request that only the graph can reject is rejected before a run exists, and nothing is persisted.
 #[tokio::test]
 async fn a_request_that_the_graph_rejects_leaves_nothing_behind() {
     use superstep_server::{RunInput, RunRequest};
-    let served = in_memory().await;
-    let runs = served.server.run_service();
+    let server = in_memory().await;
+    let runs = server.run_service();
     let rows = [
         (RunInput::Input(json!({"topic": 1, "colour": 2})), 422, vec!["/colour", "/topic"]),
         (RunInput::Input(json!({"colour": 2})), 422, vec!["/colour", "/topic"]),
@@ -71,10 +71,10 @@ async fn a_request_that_the_graph_rejects_leaves_nothing_behind() {
         (RunInput::Continue, 422, vec![]),
     ];
     for (input, status, expected) in rows {
-        let order = RunRequest::new("tale", "t1", input);
-        let run = order.run;
-        let problem = runs.start(order).await.unwrap_err();
-        let mut pointers: Vec<&str> = problem.fields().iter().map(|part| part.pointer.as_str()).collect();
+        let request = RunRequest::new("tale", "t1", input);
+        let run = request.run;
+        let problem = runs.start(request).await.unwrap_err();
+        let mut pointers: Vec<&str> = problem.fields().iter().map(|field| field.pointer.as_str()).collect();
         pointers.sort_unstable();
         assert_eq!((problem.status(), pointers), (status, expected));
         assert!(runs.find_run(run).await.unwrap().is_none() && runs.find_thread(&"t1".into()).await.unwrap().is_none());
@@ -84,69 +84,71 @@ async fn a_request_that_the_graph_rejects_leaves_nothing_behind() {
     assert_eq!(runs.start(RunRequest::new("tale", "../t", RunInput::Continue)).await.unwrap_err().status(), 422);
 }
 
-/// R-SRV-16: a body is rejected if it is too large, of another media type, or not JSON.
+/// R-SRV-16a: a body is rejected if it is too large, of another media type, or not JSON.
 #[tokio::test]
 async fn bodies_are_rejected_by_size_type_and_syntax() {
-    let served = in_memory().await;
+    let server = in_memory().await;
     let large = format!("{{\"topic\": \"{}\"}}", "x".repeat(70_000));
-    assert_eq!(raw(&served, Some("application/json"), large).await.0, 413);
-    assert_eq!(raw(&served, Some("text/plain"), "{}").await.0, 415);
-    assert_eq!(raw(&served, None, "{}").await.0, 415);
-    let (status, body) = raw(&served, Some("application/json; charset=utf-8"), "{\"topic\": ").await;
+    assert_eq!(raw(&server, Some("application/json"), large).await.0, 413);
+    assert_eq!(raw(&server, Some("text/plain"), "{}").await.0, 415);
+    assert_eq!(raw(&server, None, "{}").await.0, 415);
+    let (status, body) = raw(&server, Some("application/json; charset=utf-8"), "{\"topic\": ").await;
     assert_eq!((status, body["detail"].as_str()), (400, Some("the body is not JSON: line 1, column 10")));
 }
 
-/// R-SRV-16: concurrent runs are limited per address and per server; both errors say when to try again.
+/// R-SRV-16a: concurrent runs are limited per address and per server; both errors say when to try again.
 #[tokio::test]
 async fn limits_answer_429_with_a_retry_delay() {
     let mut config = ServerConfig::new(Storage::memory());
     config.max_concurrent_runs = 3;
-    let served = start_server(config).await;
+    let server = start_server(config).await;
     let body = json!({"topic": "sea", "gated": true});
-    let first = served.start_story(body.clone()).await;
-    served.start_story(body.clone()).await;
-    let answer = served.post("/api/tales", &body).await;
-    assert_eq!(answer.headers()["retry-after"], "10");
-    assert_eq!(problem(answer).await.0, 429);
+    let first = server.start_story(body.clone()).await;
+    server.start_story(body.clone()).await;
+    let response = server.post("/api/tales", &body).await;
+    assert_eq!(response.headers()["retry-after"], "10");
+    assert_eq!(problem(response).await.0, 429);
     // A run that has ended frees its slot.
-    let reader = served.reader(&first, None).await;
-    assert_eq!(served.client.delete(served.url(&format!("/api/tales/{first}"))).send().await.unwrap().status(), 202);
+    let reader = server.reader(&first, None).await;
+    assert_eq!(server.client.delete(server.url(&format!("/api/tales/{first}"))).send().await.unwrap().status(), 202);
     reader.all().await;
-    assert_eq!(served.json(&format!("/api/tales/{first}")).await["record"]["status"], "stopped");
-    served.start_story(body).await;
-    let runs = served.server.run_service();
-    let order = |thread: &str| {
+    assert_eq!(server.json(&format!("/api/tales/{first}")).await["record"]["status"], "stopped");
+    server.start_story(body).await;
+    let runs = server.run_service();
+    let request = |thread: &str| {
         let input = superstep_server::RunInput::Input(json!({"topic": "sea", "rounds": 1}));
         superstep_server::RunRequest::new("tale", thread, input).context(json!({"gated": true}))
     };
-    runs.start(order("a")).await.unwrap();
-    assert_eq!(runs.start(order("b")).await.unwrap_err().status(), 429);
+    runs.start(request("a")).await.unwrap();
+    assert_eq!(runs.start(request("b")).await.unwrap_err().status(), 429);
 }
 
-/// R-SRV-16, R-DEB-36: a rejected run does not count against the limit, whatever the reason.
+/// R-SRV-16a, R-DEB-36: a rejected run does not count against the limit, whatever the reason.
 #[tokio::test]
 async fn a_rejected_run_is_not_counted() {
-    let served = in_memory().await;
-    let held = json!({"topic": "sea", "gated": true, "thread": "held"});
-    served.start_story(held.clone()).await;
+    let server = in_memory().await;
+    let busy = json!({"topic": "sea", "gated": true, "thread": "busy"});
+    server.start_story(busy.clone()).await;
     for _ in 0..LIMIT.max_requests {
-        assert_eq!(served.post("/api/tales", &held).await.status(), 409);
+        assert_eq!(server.post("/api/tales", &busy).await.status(), 409);
     }
     for count in 1..LIMIT.max_requests {
-        let id = served.start_story(json!({"topic": "sea", "rounds": 1, "thread": format!("t{count}")})).await;
-        served.reader(&id, None).await.all().await;
+        let id = server.start_story(json!({"topic": "sea", "rounds": 1, "thread": format!("t{count}")})).await;
+        server.reader(&id, None).await.all().await;
     }
-    assert_eq!(served.post("/api/tales", &json!({"topic": "sea"})).await.status(), 429);
+    assert_eq!(server.post("/api/tales", &json!({"topic": "sea"})).await.status(), 429);
 }
 
-/// R-SRV-4: a thread with a run rejects a second one, and a thread without a run cannot be stopped.
+/// R-SRV-4a: a thread with a run rejects a second one, and a thread without a run cannot be cancelled.
 #[tokio::test]
 async fn a_busy_thread_is_a_conflict() {
-    let served = in_memory().await;
+    let server = in_memory().await;
     let body = json!({"topic": "sea", "gated": true, "thread": "t1"});
-    served.start_story(body.clone()).await;
-    assert_eq!(problem(served.post("/api/tales", &body).await).await.0, 409);
-    assert_eq!(problem(served.post("/api/tales/t1/answer", &json!(true)).await).await.0, 409);
-    let stop = || async { served.client.delete(served.url("/api/tales/t2")).send().await.unwrap() };
-    assert_eq!(problem(stop().await).await.0, 409);
+    server.start_story(body.clone()).await;
+    assert_eq!(problem(server.post("/api/tales", &body).await).await.0, 409);
+    assert_eq!(problem(server.post("/api/tales/t1/answer", &json!(true)).await).await.0, 409);
+    server.start_story(json!({"topic": "sea", "rounds": 1, "thread": "t2"})).await;
+    server.reader("t2", None).await.all().await;
+    let cancel = || async { server.client.delete(server.url("/api/tales/t2")).send().await.unwrap() };
+    assert_eq!(problem(cancel().await).await.0, 409);
 }

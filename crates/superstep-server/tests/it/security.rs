@@ -1,15 +1,15 @@
 //! Tests of access checks: host names, origins, addresses.
 
 use serde_json::{Value, json};
-use superstep_server::{PortInUse, ServerConfig, Storage, serve};
+use superstep_server::{PortConflictPolicy, ServerConfig, Storage, serve};
 
 use crate::support::{client, in_memory, start_server};
 
 /// R-SRV-15a: a foreign host name is rejected, whatever address it resolves to.
 #[tokio::test]
 async fn requests_by_a_foreign_name_are_rejected() {
-    let served = start_server(ServerConfig::new(Storage::memory()).allow_host("studio.example")).await;
-    let port = served.server.address().port();
+    let server = start_server(ServerConfig::new(Storage::memory()).allow_host("studio.example")).await;
+    let port = server.inner.address().port();
     let rows = [
         ("localhost".to_owned(), 200),
         (format!("127.0.0.1:{port}"), 200),
@@ -20,16 +20,16 @@ async fn requests_by_a_foreign_name_are_rejected() {
         ("localhost.evil.example".to_owned(), 403),
     ];
     for (host, expected) in rows {
-        let answer = served.client.get(served.url("/ok")).header("host", &host).send().await.unwrap();
-        assert_eq!(answer.status(), expected, "{host}");
+        let response = server.client.get(server.url("/ok")).header("host", &host).send().await.unwrap();
+        assert_eq!(response.status(), expected, "{host}");
     }
 }
 
-/// R-SRV-15a: pages of other origins can change and read nothing, unless the origin is allowed.
+/// R-SRV-15a: pages of other origins can neither change nor read anything, unless the origin is allowed.
 #[tokio::test]
 async fn pages_of_other_origins_are_rejected_unless_listed() {
-    let served = start_server(ServerConfig::new(Storage::memory()).allow_origin("https://studio.example/")).await;
-    let own = served.server.url();
+    let server = start_server(ServerConfig::new(Storage::memory()).allow_origin("https://studio.example/")).await;
+    let own = server.url("");
     let rows = [
         (Some(own.as_str()), None, 202),
         (Some("https://studio.example"), None, 202),
@@ -40,41 +40,54 @@ async fn pages_of_other_origins_are_rejected_unless_listed() {
     ];
     for (number, (origin, site, expected)) in rows.into_iter().enumerate() {
         let body = json!({"topic": "sea", "rounds": 1, "thread": format!("t{number}")});
-        let mut request = served.client.post(served.url("/api/tales")).json(&body);
+        let mut request = server.client.post(server.url("/api/tales")).json(&body);
         request = origin.into_iter().fold(request, |request, origin| request.header("origin", origin));
         request = site.into_iter().fold(request, |request, site| request.header("sec-fetch-site", site));
-        let answer = request.send().await.unwrap();
-        assert_eq!(answer.status(), expected, "{origin:?} {site:?}");
+        let response = request.send().await.unwrap();
+        assert_eq!(response.status(), expected, "{origin:?} {site:?}");
         let allowed =
-            answer.headers().get("access-control-allow-origin").map(|value| value.to_str().unwrap().to_owned());
+            response.headers().get("access-control-allow-origin").map(|value| value.to_str().unwrap().to_owned());
         assert_eq!(allowed.as_deref(), origin.filter(|origin| *origin == "https://studio.example"));
         if expected == 202 {
             // One at a time, to stay below the limits.
-            served.reader(&format!("t{number}"), None).await.all().await;
+            server.reader(&format!("t{number}"), None).await.all().await;
         }
     }
     let preflight =
-        |origin| served.client.request(reqwest::Method::OPTIONS, served.url("/api/tales")).header("origin", origin);
-    let answer = preflight("https://studio.example").send().await.unwrap();
-    assert_eq!(answer.status(), 204);
-    assert!(answer.headers()["access-control-allow-methods"].to_str().unwrap().contains("POST"));
+        |origin| server.client.request(reqwest::Method::OPTIONS, server.url("/api/tales")).header("origin", origin);
+    let response = preflight("https://studio.example").send().await.unwrap();
+    assert_eq!(response.status(), 204);
+    assert!(response.headers()["access-control-allow-methods"].to_str().unwrap().contains("POST"));
     assert_eq!(preflight("https://evil.example").send().await.unwrap().status(), 405);
-    let closed = in_memory().await;
-    let request = closed.client.post(closed.url("/api/tales")).header("origin", "https://studio.example");
-    let answer = request.json(&json!({"topic": "sea", "rounds": 1})).send().await.unwrap();
-    assert_eq!(answer.status(), 403, "no origin is on the list unless somebody puts it there");
-    assert!(!answer.headers().contains_key("access-control-allow-origin"));
+    let default = in_memory().await;
+    let request = default.client.post(default.url("/api/tales")).header("origin", "https://studio.example");
+    let response = request.json(&json!({"topic": "sea", "rounds": 1})).send().await.unwrap();
+    assert_eq!(response.status(), 403, "no origin is allowed by default");
+    assert!(!response.headers().contains_key("access-control-allow-origin"));
 }
 
 /// R-SRV-15a: every response has a content security policy and `nosniff`.
 #[tokio::test]
-async fn every_answer_has_the_headers_of_a_closed_page() {
+async fn every_response_has_security_headers() {
     let served = in_memory().await;
     for path in ["/", "/tale", "/tale/t1", "/ok", "/api/nothing", "/assets/none.js"] {
         let answer = served.get(path).await;
         let policy = answer.headers()["content-security-policy"].to_str().unwrap();
-        assert!(policy.starts_with("default-src 'none'; script-src 'self'"), "{path}");
-        assert!(policy.ends_with("frame-ancestors 'none'"), "{path}");
+        assert_eq!(
+            policy.split("; ").collect::<Vec<_>>(),
+            [
+                "default-src 'none'",
+                "script-src 'self'",
+                "style-src 'self'",
+                "img-src 'self' data:",
+                "connect-src 'self'",
+                "font-src 'self'",
+                "base-uri 'none'",
+                "form-action 'self'",
+                "frame-ancestors 'none'",
+            ],
+            "{path}"
+        );
         assert_eq!(answer.headers()["x-content-type-options"], "nosniff", "{path}");
         assert_eq!(answer.headers()["referrer-policy"], "no-referrer", "{path}");
     }
@@ -83,24 +96,24 @@ async fn every_answer_has_the_headers_of_a_closed_page() {
     assert!(served.get("/tale").await.text().await.unwrap().starts_with("<!doctype html>"));
 }
 
-/// R-SRV-1: a page that was not built is answered with the build command.
+/// R-SRV-1a: a page that was not built is answered with the build command.
 #[tokio::test]
 async fn a_missing_page_names_the_build_command() {
     let app = superstep_server::App::new("lost", "Lost").page("lost.html");
     let server = serve(vec![app], ServerConfig::new(Storage::memory()).port(0)).await.unwrap();
-    let answer = client().get(server.url() + "/lost").send().await.unwrap();
-    assert_eq!(answer.status(), 404);
-    let body: Value = answer.json().await.unwrap();
+    let response = client().get(server.url() + "/lost").send().await.unwrap();
+    assert_eq!(response.status(), 404);
+    let body: Value = response.json().await.unwrap();
     assert!(body["hint"].as_str().unwrap().contains("npm run build"));
 }
 
-/// R-SRV-1: the server listens on loopback by default; other addresses need `--insecure`.
+/// R-SRV-1a: the server listens on loopback by default; other addresses need `allow_insecure`.
 #[tokio::test]
 async fn an_open_address_is_rejected_unless_insecure_is_set() {
     let config = || ServerConfig::new(Storage::memory()).host("0.0.0.0").port(0);
     let error = serve(vec![], config()).await.err().unwrap();
     assert!(error.to_string().contains("--insecure"), "{error}");
-    let server = serve(vec![], config().insecure()).await.unwrap();
+    let server = serve(vec![], config().allow_insecure()).await.unwrap();
     let url = format!("http://127.0.0.1:{}/ok", server.address().port());
     // A request sent to an IP address did not come through a foreign name; a request to a name must use an allowed
     // one.
@@ -115,13 +128,13 @@ async fn an_open_address_is_rejected_unless_insecure_is_set() {
 #[tokio::test]
 async fn a_taken_port_is_an_error_or_the_next_free_one() {
     let first = serve(vec![], ServerConfig::new(Storage::memory()).port(0)).await.unwrap();
-    let taken = first.address().port();
-    let error = serve(vec![], ServerConfig::new(Storage::memory()).port(taken)).await.err().unwrap();
+    let used_port = first.address().port();
+    let error = serve(vec![], ServerConfig::new(Storage::memory()).port(used_port)).await.err().unwrap();
     assert!(error.to_string().contains("server.port_in_use"), "{error}");
-    let mut config = ServerConfig::new(Storage::memory()).port(taken);
-    config.port_in_use = PortInUse::NextFree;
+    let mut config = ServerConfig::new(Storage::memory()).port(used_port);
+    config.port_in_use = PortConflictPolicy::NextFree;
     let second = serve(vec![], config).await.unwrap();
-    assert!(second.address().port() > taken);
+    assert!(second.address().port() > used_port);
     let third = serve(vec![], ServerConfig::new(Storage::memory()).host("::1").port(0)).await;
     match std::net::TcpListener::bind("[::1]:0") {
         Ok(_) => {

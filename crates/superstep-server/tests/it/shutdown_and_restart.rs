@@ -16,12 +16,12 @@ pub(crate) async fn on_file(scratch: &TempFile) -> ServerConfig {
     ServerConfig::new(Storage::sqlite(scratch.file()).await.unwrap())
 }
 
-pub(crate) async fn words(served: &TestServer, id: &str) -> usize {
-    served.json(&format!("/api/tales/{id}")).await["state"]["values"]["words"].as_array().unwrap().len()
+pub(crate) async fn words(server: &TestServer, id: &str) -> usize {
+    server.json(&format!("/api/tales/{id}")).await["state"]["values"]["words"].as_array().unwrap().len()
 }
 
 /// Waits until the server rejects new runs.
-async fn closing(runs: &RunService) {
+async fn wait_until_shutting_down(runs: &RunService) {
     while !runs.is_shutting_down() {
         tokio::task::yield_now().await;
     }
@@ -43,22 +43,22 @@ pub(crate) async fn until(runs: &RunService, thread: &ThreadId, status: RunStatu
 #[tokio::test]
 async fn shutdown_saves_notifies_readers_and_the_next_server_continues() {
     let scratch = TempFile::new();
-    let served = start_server(on_file(&scratch).await).await;
-    let id = served.start_story(json!({"topic": "sea", "rounds": 4, "gated": true})).await;
-    let mut reader = served.reader(&id, None).await;
-    served.gate.add_permits(1);
+    let server = start_server(on_file(&scratch).await).await;
+    let id = server.start_story(json!({"topic": "sea", "rounds": 4, "gated": true})).await;
+    let mut reader = server.reader(&id, None).await;
+    server.gate.add_permits(1);
     let mut received = Vec::new();
     while received
         .iter()
-        .filter(|sent: &&SseEvent| sent.event == "on_chain_start" && sent.data["name"] == "turn")
+        .filter(|event: &&SseEvent| event.event == "on_chain_start" && event.data["name"] == "turn")
         .count()
         < 2
     {
         received.push(reader.next().await.unwrap());
     }
-    let (runs, gate, started) = (served.server.run_service().clone(), served.gate.clone(), Instant::now());
-    let shutdown = tokio::spawn(served.server.shutdown());
-    closing(&runs).await;
+    let (runs, gate, started) = (server.run_service().clone(), server.gate.clone(), Instant::now());
+    let shutdown = tokio::spawn(server.shutdown());
+    wait_until_shutting_down(&runs).await;
     let rejected = runs.start(RunRequest::new("tale", "t2", RunInput::Input(json!({"topic": "x"})))).await.unwrap_err();
     assert_eq!(rejected.status(), 503);
     // The running superstep finishes; the next one does not start.
@@ -73,41 +73,41 @@ async fn shutdown_saves_notifies_readers_and_the_next_server_continues() {
     assert_eq!(record.status, RunStatus::Suspended);
     drop((runs, gate));
 
-    let served = start_server(on_file(&scratch).await).await;
-    assert_eq!(served.server.recovered_runs(), 1);
-    served.gate.add_permits(4);
-    received.extend(served.reader(&id, received.last().unwrap().id).await.all().await);
-    assert_eq!(words(&served, &id).await, 4);
-    assert_eq!(served.json(&format!("/api/tales/{id}")).await["record"]["status"], "finished");
-    assert_eq!(received, served.reader(&id, None).await.all().await);
+    let server = start_server(on_file(&scratch).await).await;
+    assert_eq!(server.inner.recovered_runs(), 1);
+    server.gate.add_permits(4);
+    received.extend(server.reader(&id, received.last().unwrap().id).await.all().await);
+    assert_eq!(words(&server, &id).await, 4);
+    assert_eq!(server.json(&format!("/api/tales/{id}")).await["record"]["status"], "finished");
+    assert_eq!(received, server.reader(&id, None).await.all().await);
 }
 
-/// R-SRV-11, R-SRV-18, R-DEB-35: a run whose client has disconnected stops, even if the server shuts down in the
-/// same superstep: the next server does not continue the run.
+/// R-SRV-11, R-SRV-18, R-DEB-35: a run whose client has disconnected is cancelled, even if the server shuts down in
+/// the same superstep: the next server does not continue the run.
 #[tokio::test]
-async fn a_run_whose_reader_has_left_does_not_continue_on_the_next_server() {
+async fn a_run_whose_client_has_disconnected_does_not_continue_on_the_next_server() {
     let scratch = TempFile::new();
-    let served = start_server(on_file(&scratch).await).await;
+    let server = start_server(on_file(&scratch).await).await;
     let body = json!({"topic": "sea", "rounds": 3, "gated": true, "attached": true, "thread": "t"});
-    let request = served.client.post(served.url("/api/tales")).json(&body).header("accept", "text/event-stream");
+    let request = server.client.post(server.url("/api/tales")).json(&body).header("accept", "text/event-stream");
     let mut reader = SseReader::new(request.send().await.unwrap());
     reader.until("on_chain_start", "turn").await;
-    let (runs, gate, thread) = (served.server.run_service().clone(), served.gate.clone(), ThreadId::from("t"));
+    let (runs, gate, thread) = (server.run_service().clone(), server.gate.clone(), ThreadId::from("t"));
     drop(reader);
-    let noticed = async {
-        while !runs.is_stopping(&thread) {
+    let cancelling = async {
+        while !runs.is_cancelling(&thread) {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), noticed).await.unwrap();
-    let shutdown = tokio::spawn(served.server.shutdown());
-    closing(&runs).await;
+    tokio::time::timeout(Duration::from_secs(30), cancelling).await.unwrap();
+    let shutdown = tokio::spawn(server.shutdown());
+    wait_until_shutting_down(&runs).await;
     gate.add_permits(3);
     shutdown.await.unwrap();
     assert_eq!(runs.get_thread(&thread).await.unwrap().status, RunStatus::Cancelled);
     drop((runs, gate));
-    let served = start_server(on_file(&scratch).await).await;
-    assert_eq!((served.server.recovered_runs(), words(&served, "t").await), (0, 1));
+    let server = start_server(on_file(&scratch).await).await;
+    assert_eq!((server.inner.recovered_runs(), words(&server, "t").await), (0, 1));
 }
 
 /// R-SRV-18: a superstep that does not finish is cancelled; the thread stays at its last complete superstep.
@@ -116,55 +116,57 @@ async fn a_superstep_that_does_not_end_is_cancelled_at_shutdown() {
     let scratch = TempFile::new();
     let mut config = on_file(&scratch).await;
     config.drain_timeout = Duration::from_millis(50);
-    let served = start_server(config).await;
-    let id = served.start_story(json!({"topic": "sea", "rounds": 3, "gated": true})).await;
-    let (runs, started) = (served.server.run_service().clone(), Instant::now());
-    served.server.shutdown().await;
+    let server = start_server(config).await;
+    let id = server.start_story(json!({"topic": "sea", "rounds": 3, "gated": true})).await;
+    let (runs, started) = (server.run_service().clone(), Instant::now());
+    server.shutdown().await;
     assert!(started.elapsed() < Duration::from_secs(60));
     assert_eq!(runs.get_thread(&id.as_str().into()).await.unwrap().status, RunStatus::Suspended);
     drop(runs);
-    let served = start_server(on_file(&scratch).await).await;
-    served.gate.add_permits(3);
-    served.reader(&id, None).await.all().await;
-    assert_eq!(words(&served, &id).await, 3);
+    let server = start_server(on_file(&scratch).await).await;
+    server.gate.add_permits(3);
+    server.reader(&id, None).await.all().await;
+    assert_eq!(words(&server, &id).await, 3);
 }
 
-/// R-SRV-19: orphaned runs are found at startup; with `on request` they are marked, and one call continues them.
+/// R-SRV-19: orphaned runs are found at startup; with `recovery = "manual"` they are marked, and one call continues
+/// them.
 #[tokio::test]
 async fn an_orphaned_run_is_marked_and_continues_on_request() {
     let scratch = TempFile::new();
-    let served = start_server(on_file(&scratch).await).await;
-    let id = served.start_story(json!({"topic": "sea", "rounds": 3, "gated": true})).await;
-    let mut reader = served.reader(&id, None).await;
-    served.gate.add_permits(1);
+    let server = start_server(on_file(&scratch).await).await;
+    let id = server.start_story(json!({"topic": "sea", "rounds": 3, "gated": true})).await;
+    let mut reader = server.reader(&id, None).await;
+    server.gate.add_permits(1);
     reader.until("on_chain_end", "turn").await;
-    drop(served);
+    drop(server);
     let mut config = on_file(&scratch).await;
     config.recovery = RecoveryMode::Manual;
-    let served = start_server(config).await;
-    let (runs, thread) = (served.server.run_service(), ThreadId::from(id.as_str()));
+    let server = start_server(config).await;
+    let (runs, thread) = (server.run_service(), ThreadId::from(id.as_str()));
     until(runs, &thread, RunStatus::Orphaned).await;
     // The context values of the first run still apply: the rounds are gated.
     runs.start(RunRequest::new("tale", &thread, RunInput::Continue)).await.unwrap();
-    assert_eq!(runs.get_thread(&thread).await.unwrap().context, json!({"gated": true, "speaks": false}));
-    served.gate.add_permits(2);
-    served.reader(&id, None).await.all().await;
-    assert_eq!((words(&served, &id).await, runs.get_thread(&thread).await.unwrap().status), (3, RunStatus::Succeeded));
+    assert_eq!(runs.get_thread(&thread).await.unwrap().context, json!({"gated": true, "uses_model": false}));
+    server.gate.add_permits(2);
+    server.reader(&id, None).await.all().await;
+    assert_eq!((words(&server, &id).await, runs.get_thread(&thread).await.unwrap().status), (3, RunStatus::Succeeded));
 }
 
-/// R-SRV-19: recovery reads the end of a run from its checkpoints if the record lacks it, and a run that has saved
-/// nothing starts with its input.
+/// R-SRV-19: recovery reads the end of a run from its checkpoints if the record lacks it, and a run without a
+/// checkpoint starts with its input.
 #[tokio::test]
 async fn recovery_reads_the_checkpoints_and_not_the_record() {
     let scratch = TempFile::new();
-    let served = start_server(on_file(&scratch).await).await;
-    let done = served.start_story(json!({"topic": "sea", "rounds": 2, "thread": "done"})).await;
-    let paused = served.start_story(json!({"topic": "sea", "rounds": 1, "asks": true, "thread": "asked"})).await;
+    let server = start_server(on_file(&scratch).await).await;
+    let done = server.start_story(json!({"topic": "sea", "rounds": 2, "thread": "done"})).await;
+    let paused =
+        server.start_story(json!({"topic": "sea", "rounds": 1, "needsApproval": true, "thread": "asked"})).await;
     for id in [&done, &paused] {
-        served.reader(id, None).await.all().await;
+        server.reader(id, None).await.all().await;
     }
-    let before = served.reader(&done, None).await.all().await;
-    served.server.shutdown().await;
+    let before = server.reader(&done, None).await.all().await;
+    server.shutdown().await;
     // The records are reset, as if the process had died before the last write.
     let store = SqliteCheckpointer::open(scratch.file()).unwrap().store().await.unwrap();
     let runs = superstep::store::SearchOp::new(["server", "runs"]);
@@ -175,25 +177,25 @@ async fn recovery_reads_the_checkpoints_and_not_the_record() {
     }
     let new = RunRequest::new("tale", "new", RunInput::Input(json!({"topic": "sea", "rounds": 1})));
     let lost = RunRequest::new("gone", "lost", RunInput::Continue);
-    for order in [&new, &lost] {
-        let record = json!({"version": 1, "order": order, "status": "running", "started_at": ""});
-        superstep::store::Store::put(&store, ["server", "runs"], order.run.to_string(), record).await.unwrap();
+    for request in [&new, &lost] {
+        let record = json!({"version": 1, "order": request, "status": "running", "started_at": ""});
+        superstep::store::Store::put(&store, ["server", "runs"], request.run.to_string(), record).await.unwrap();
     }
     drop(store);
-    let served = start_server(on_file(&scratch).await).await;
-    assert_eq!(served.server.recovered_runs(), 3);
+    let server = start_server(on_file(&scratch).await).await;
+    assert_eq!(server.inner.recovered_runs(), 3);
     let status = |id: &str| {
-        let (service, id) = (served.server.run_service().clone(), ThreadId::from(id));
+        let (service, id) = (server.run_service().clone(), ThreadId::from(id));
         async move { service.get_thread(&id).await.unwrap().status }
     };
-    served.reader("new", None).await.all().await;
-    assert_eq!((status("new").await, words(&served, "new").await), (RunStatus::Succeeded, 1));
+    server.reader("new", None).await.all().await;
+    assert_eq!((status("new").await, words(&server, "new").await), (RunStatus::Succeeded, 1));
     assert_eq!((status("done").await, status("asked").await), (RunStatus::Succeeded, RunStatus::AwaitingInput));
     // Another program on the same storage may serve its graph.
-    assert_eq!(served.server.run_service().find_run(lost.run).await.unwrap().unwrap().status, RunStatus::Running);
+    assert_eq!(server.run_service().find_run(lost.run).await.unwrap().unwrap().status, RunStatus::Running);
     // No node ran again.
-    assert_eq!(served.reader("done", None).await.all().await, before);
-    assert_eq!(served.post("/api/tales/asked/answer", &json!(true)).await.status(), 202);
+    assert_eq!(server.reader("done", None).await.all().await, before);
+    assert_eq!(server.post("/api/tales/asked/answer", &json!(true)).await.status(), 202);
 }
 
 /// R-SRV-9: after a restart, a client disconnected at any event receives every persisted event once; the content of
@@ -201,15 +203,15 @@ async fn recovery_reads_the_checkpoints_and_not_the_record() {
 #[tokio::test]
 async fn a_client_that_reconnects_after_a_restart_misses_no_event() {
     let scratch = TempFile::new();
-    let served = start_server(on_file(&scratch).await).await;
-    let id = served.start_story(json!({"topic": "sea", "rounds": 4, "speaks": true})).await;
-    let all = served.reader(&id, None).await.all().await;
-    served.server.shutdown().await;
-    let served = start_server(on_file(&scratch).await).await;
+    let server = start_server(on_file(&scratch).await).await;
+    let id = server.start_story(json!({"topic": "sea", "rounds": 4, "usesModel": true})).await;
+    let all = server.reader(&id, None).await.all().await;
+    server.shutdown().await;
+    let server = start_server(on_file(&scratch).await).await;
     for index in 0..all.len() {
-        let rest = served.reader(&id, all[index].id).await.all().await;
-        let stored = all[index + 1..].iter().filter(|sent| sent.event != "on_chat_model_stream");
-        assert_eq!(rest, stored.cloned().collect::<Vec<_>>(), "cut after {index}");
+        let rest = server.reader(&id, all[index].id).await.all().await;
+        let persisted = all[index + 1..].iter().filter(|event| event.event != "on_chat_model_stream");
+        assert_eq!(rest, persisted.cloned().collect::<Vec<_>>(), "cut after {index}");
     }
 }
 
@@ -218,10 +220,10 @@ const CHILD: &str = "SUPERSTEP_SERVER_CHILD";
 /// Opens storage with a short lease timeout, for a lease holder that is dead.
 pub(crate) async fn short_lease(path: &std::path::Path) -> Storage {
     let file = SqliteCheckpointer::options().lease_timeout(Duration::from_millis(300)).open(path).unwrap();
-    let mut stores = Storage::memory();
-    stores.store = file.store().await.unwrap().into();
-    stores.checkpointer = file.into();
-    stores
+    let mut storage = Storage::memory();
+    storage.store = file.store().await.unwrap().into();
+    storage.checkpointer = file.into();
+    storage
 }
 
 /// Runs only in the child process that is killed below.
@@ -247,7 +249,7 @@ pub(crate) async fn killed_in_the_third_round(scratch: &TempFile) -> Vec<SseEven
     let output = tokio::process::ChildStdout::from_std(child.stdout.take().unwrap()).unwrap();
     let mut lines = BufReader::new(output).lines();
     let url = loop {
-        let line = lines.next_line().await.unwrap().expect("the child says where it listens");
+        let line = lines.next_line().await.unwrap().expect("the child prints its address");
         if let Some(url) = line.strip_prefix("listening ") {
             break url.to_owned();
         }
@@ -259,7 +261,7 @@ pub(crate) async fn killed_in_the_third_round(scratch: &TempFile) -> Vec<SseEven
     let mut received = Vec::new();
     while received
         .iter()
-        .filter(|sent: &&SseEvent| sent.event == "on_chain_start" && sent.data["name"] == "turn")
+        .filter(|event: &&SseEvent| event.event == "on_chain_start" && event.data["name"] == "turn")
         .count()
         < 3
     {
@@ -276,34 +278,34 @@ pub(crate) async fn killed_in_the_third_round(scratch: &TempFile) -> Vec<SseEven
 async fn a_killed_server_is_followed_by_one_that_continues() {
     let scratch = TempFile::new();
     let received = killed_in_the_third_round(&scratch).await;
-    let served = start_server(ServerConfig::new(short_lease(&scratch.file()).await)).await;
-    assert_eq!(served.server.recovered_runs(), 1);
-    served.gate.add_permits(5);
-    let back = served.reader("t1", received.last().unwrap().id).await.all().await;
-    assert_eq!(words(&served, "t1").await, 5);
-    assert!(back.iter().all(|sent| sent.id > received.last().unwrap().id));
-    assert_eq!(back.last().unwrap().event, "on_chain_end");
-    let record = served.server.run_service().get_thread(&"t1".into()).await.unwrap();
+    let server = start_server(ServerConfig::new(short_lease(&scratch.file()).await)).await;
+    assert_eq!(server.inner.recovered_runs(), 1);
+    server.gate.add_permits(5);
+    let rest = server.reader("t1", received.last().unwrap().id).await.all().await;
+    assert_eq!(words(&server, "t1").await, 5);
+    assert!(rest.iter().all(|event| event.id > received.last().unwrap().id));
+    assert_eq!(rest.last().unwrap().event, "on_chain_end");
+    let record = server.run_service().get_thread(&"t1".into()).await.unwrap();
     assert_eq!(record.status, RunStatus::Succeeded);
-    assert_eq!(served.server.run_service().find_run(record.run).await.unwrap().unwrap().recoveries, 1);
+    assert_eq!(server.run_service().find_run(record.run).await.unwrap().unwrap().recoveries, 1);
 }
 
 /// R-SRV-19: a resume value saved before the crash counts; the interrupt is not raised again.
 #[tokio::test]
 async fn a_resume_value_saved_before_the_crash_is_used() {
     let scratch = TempFile::new();
-    let served = start_server(on_file(&scratch).await).await;
-    let id = served.start_story(json!({"topic": "sea", "rounds": 1, "asks": true, "gated": true})).await;
-    served.gate.add_permits(1);
-    let first = served.reader(&id, None).await.all().await;
-    assert_eq!(served.post(&format!("/api/tales/{id}/answer"), &json!(true)).await.status(), 202);
+    let server = start_server(on_file(&scratch).await).await;
+    let id = server.start_story(json!({"topic": "sea", "rounds": 1, "needsApproval": true, "gated": true})).await;
+    server.gate.add_permits(1);
+    let first = server.reader(&id, None).await.all().await;
+    assert_eq!(server.post(&format!("/api/tales/{id}/answer"), &json!(true)).await.status(), 202);
     // The node has its resume value, and is gated.
-    let mut reader = served.reader(&id, first.last().unwrap().id).await;
+    let mut reader = server.reader(&id, first.last().unwrap().id).await;
     reader.until("on_chain_start", "approve").await;
-    drop(served);
-    let served = start_server(on_file(&scratch).await).await;
-    served.gate.add_permits(1);
-    until(served.server.run_service(), &id.as_str().into(), RunStatus::Succeeded).await;
-    let state = served.json(&format!("/api/tales/{id}")).await;
+    drop(server);
+    let server = start_server(on_file(&scratch).await).await;
+    server.gate.add_permits(1);
+    until(server.run_service(), &id.as_str().into(), RunStatus::Succeeded).await;
+    let state = server.json(&format!("/api/tales/{id}")).await;
     assert_eq!((&state["record"]["status"], &state["state"]["values"]["approved"]), (&json!("finished"), &json!(true)));
 }

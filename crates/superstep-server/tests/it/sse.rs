@@ -5,19 +5,19 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use serde_json::json;
 use superstep_server::{
-    ClientAddress, ReplayBufferConfig, RunInput, RunRequest, RunStatus, ServerConfig, StopMode, Storage,
+    CancelMode, ClientAddress, ReplayBufferConfig, RunInput, RunRequest, RunStatus, ServerConfig, Storage,
     SubscriptionEnd,
 };
 
 use crate::support::{LIMIT, SseEvent, SseReader, TestServer, in_memory, start_server};
 
-fn ids(sent: &[SseEvent]) -> Vec<u64> {
-    sent.iter().map(|sent| sent.id.expect("every event of a run has an id")).collect()
+fn ids(events: &[SseEvent]) -> Vec<u64> {
+    events.iter().map(|event| event.id.expect("every event of a run has an id")).collect()
 }
 
-async fn stream_all(served: &TestServer) -> (String, Vec<SseEvent>) {
-    let id = served.start_story(json!({"topic": "sea", "rounds": 4, "speaks": true})).await;
-    let events = served.reader(&id, None).await.all().await;
+async fn stream_all(server: &TestServer, rounds: u32) -> (String, Vec<SseEvent>) {
+    let id = server.start_story(json!({"topic": "sea", "rounds": rounds, "usesModel": true})).await;
+    let events = server.reader(&id, None).await.all().await;
     (id, events)
 }
 
@@ -25,56 +25,55 @@ async fn stream_all(served: &TestServer) -> (String, Vec<SseEvent>) {
 /// buffering.
 #[tokio::test]
 async fn events_have_names_and_increasing_ids() {
-    let served = in_memory().await;
-    let (id, events) = stream_all(&served).await;
+    let server = in_memory().await;
+    let (id, events) = stream_all(&server, 4).await;
     assert!(ids(&events).is_sorted_by(|a, b| a < b));
     assert_eq!((events[0].event.as_str(), events.last().unwrap().event.as_str()), ("on_chain_start", "on_chain_end"));
-    let chunks: Vec<_> = events.iter().filter(|sent| sent.event == "on_chat_model_stream").collect();
+    let chunks: Vec<_> = events.iter().filter(|event| event.event == "on_chat_model_stream").collect();
     assert_eq!(chunks.len(), 16);
     assert_eq!(events.last().unwrap().data["data"]["output"]["words"].as_array().unwrap().len(), 4);
-    let answer = served.get(&format!("/api/tales/{id}/stream")).await;
-    let header = |name: &str| answer.headers()[name].to_str().unwrap().to_owned();
+    let response = server.get(&format!("/api/tales/{id}/stream")).await;
+    let header = |name: &str| response.headers()[name].to_str().unwrap().to_owned();
     assert_eq!(header("content-type"), "text/event-stream; charset=utf-8");
     assert_eq!(header("cache-control"), "no-cache, no-transform");
     assert_eq!(header("x-accel-buffering"), "no");
-    assert!(!answer.headers().contains_key("content-encoding"));
-    served.server.shutdown().await;
+    assert!(!response.headers().contains_key("content-encoding"));
+    server.shutdown().await;
 }
 
 /// R-SRV-6a: a stream starts with the retry delay, the id of each event is its `seq`, and a client that accepts gzip
 /// receives plain text.
 #[tokio::test]
 async fn a_stream_starts_with_the_retry_delay_and_is_not_compressed() {
-    let served = in_memory().await;
-    let (id, events) = stream_all(&served).await;
-    for sent in &events {
-        assert_eq!(sent.data["metadata"]["seq"], json!(sent.id), "{}", sent.event);
+    let server = in_memory().await;
+    let (id, events) = stream_all(&server, 4).await;
+    for event in &events {
+        assert_eq!(event.data["metadata"]["seq"], json!(event.id), "{}", event.event);
     }
-    let request = served.client.get(served.url(&format!("/api/tales/{id}/stream")));
-    let answer = request.header("accept-encoding", "gzip").send().await.unwrap();
-    assert_eq!(answer.headers().get("content-encoding"), None);
-    let body = answer.text().await.unwrap();
+    let request = server.client.get(server.url(&format!("/api/tales/{id}/stream")));
+    let response = request.header("accept-encoding", "gzip").send().await.unwrap();
+    assert_eq!(response.headers().get("content-encoding"), None);
+    let body = response.text().await.unwrap();
     assert!(body.starts_with("retry: 2000\n\n") && body.contains("\nevent: on_chain_end\n"), "{body}");
-    served.server.shutdown().await;
+    server.shutdown().await;
 }
 
-/// R-SRV-9: disconnected at 50 positions, a client that reconnects with its last id receives exactly the rest.
+/// R-SRV-9: disconnected at every position, at least 50, a client that reconnects with its last id receives exactly
+/// the rest.
 #[tokio::test]
 async fn a_disconnected_reader_receives_every_event_once() {
-    let served = in_memory().await;
-    let (id, all) = stream_all(&served).await;
-    let mut index = 7;
-    for _ in 0..50 {
-        // A fixed walk through all positions, the same in every test run.
-        index = (index * 31 + 17) % all.len();
-        let mut reader = served.reader(&id, None).await;
+    let server = in_memory().await;
+    let (id, all) = stream_all(&server, 8).await;
+    assert!(all.len() >= 50, "{}", all.len());
+    for index in 0..all.len() {
+        let mut reader = server.reader(&id, None).await;
         let mut joined = Vec::new();
         for _ in 0..=index {
             joined.push(reader.next().await.unwrap());
         }
         drop(reader);
         let last = joined.last().unwrap().id;
-        joined.extend(served.reader(&id, last).await.all().await);
+        joined.extend(server.reader(&id, last).await.all().await);
         assert_eq!(joined, all, "cut after {index}");
     }
 }
@@ -82,24 +81,24 @@ async fn a_disconnected_reader_receives_every_event_once() {
 /// R-SRV-9, R-SRV-10: clients that reconnect during a run receive the same events as one that stays connected.
 #[tokio::test]
 async fn readers_of_a_live_run_receive_the_same() {
-    let served = in_memory().await;
-    let id = served.start_story(json!({"topic": "sea", "rounds": 6, "speaks": true, "gated": true})).await;
-    let mut staying = served.reader(&id, None).await;
-    let mut leaving = served.reader(&id, None).await;
-    let (mut stayed, mut left) = (Vec::new(), Vec::new());
+    let server = in_memory().await;
+    let id = server.start_story(json!({"topic": "sea", "rounds": 6, "usesModel": true, "gated": true})).await;
+    let mut stable = server.reader(&id, None).await;
+    let mut reconnecting = server.reader(&id, None).await;
+    let (mut stable_events, mut reconnecting_events) = (Vec::new(), Vec::new());
     for _ in 0..6 {
-        served.gate.add_permits(1);
+        server.gate.add_permits(1);
         // They read at different speeds, and one of them reconnects each time.
         for _ in 0..3 {
-            left.push(leaving.next().await.unwrap());
+            reconnecting_events.push(reconnecting.next().await.unwrap());
         }
-        leaving = served.reader(&id, left.last().unwrap().id).await;
-        stayed.push(staying.next().await.unwrap());
+        reconnecting = server.reader(&id, reconnecting_events.last().unwrap().id).await;
+        stable_events.push(stable.next().await.unwrap());
     }
-    stayed.extend(staying.all().await);
-    left.extend(leaving.all().await);
-    assert_eq!(stayed, left);
-    assert_eq!(stayed, served.reader(&id, None).await.all().await);
+    stable_events.extend(stable.all().await);
+    reconnecting_events.extend(reconnecting.all().await);
+    assert_eq!(stable_events, reconnecting_events);
+    assert_eq!(stable_events, server.reader(&id, None).await.all().await);
 }
 
 /// R-SRV-9: evicted events are read from the journal, up to where the replay buffer starts.
@@ -107,14 +106,14 @@ async fn readers_of_a_live_run_receive_the_same() {
 async fn evicted_events_are_read_from_the_store() {
     let mut config = ServerConfig::new(Storage::memory());
     config.replay_buffer = ReplayBufferConfig { max_events: 5, ..ReplayBufferConfig::default() };
-    let served = start_server(config).await;
-    let id = served.start_story(json!({"topic": "sea", "rounds": 20})).await;
-    let events = served.reader(&id, None).await.all().await;
+    let server = start_server(config).await;
+    let id = server.start_story(json!({"topic": "sea", "rounds": 20})).await;
+    let events = server.reader(&id, None).await.all().await;
     let numbers = ids(&events);
     assert!(numbers.is_sorted_by(|a, b| a < b) && numbers[0] == 1, "{numbers:?}");
-    assert_eq!(events.iter().filter(|sent| sent.event == "on_chain_end" && sent.data["name"] == "turn").count(), 20);
+    assert_eq!(events.iter().filter(|event| event.event == "on_chain_end" && event.data["name"] == "turn").count(), 20);
     for after in [0, 1, numbers.len() as u64 / 2] {
-        let rest = ids(&served.reader(&id, Some(after)).await.all().await);
+        let rest = ids(&server.reader(&id, Some(after)).await.all().await);
         let expected: Vec<u64> = numbers.iter().copied().filter(|number| *number > after).collect();
         assert_eq!(rest, expected);
     }
@@ -125,25 +124,25 @@ async fn evicted_events_are_read_from_the_store() {
 async fn a_lagging_reader_is_disconnected_and_reconnects() {
     let mut config = ServerConfig::new(Storage::memory());
     config.replay_buffer = ReplayBufferConfig { max_events: 8, ..ReplayBufferConfig::default() };
-    let served = start_server(config).await;
+    let server = start_server(config).await;
     let (id, runs) =
-        (served.start_story(json!({"topic": "sea", "rounds": 30, "gated": true})).await, served.server.run_service());
+        (server.start_story(json!({"topic": "sea", "rounds": 30, "gated": true})).await, server.run_service());
     let mut slow = runs.subscribe(&id.as_str().into(), None).await.unwrap();
     let mut received = vec![slow.next().await.unwrap().number()];
-    served.gate.add_permits(30);
+    server.gate.add_permits(30);
     // The run ends although no client reads.
-    let mut quick = served.reader(&id, received.last().copied()).await;
+    let mut quick = server.reader(&id, received.last().copied()).await;
     while quick.next().await.is_some() {}
     while let Some(event) = slow.next().await {
         received.push(event.number());
     }
     assert!(matches!(slow.end(), Some(SubscriptionEnd::Lagged)), "{:?}", slow.end());
-    let mut back = runs.subscribe(&id.as_str().into(), received.last().copied()).await.unwrap();
-    while let Some(event) = back.next().await {
+    let mut resumed = runs.subscribe(&id.as_str().into(), received.last().copied()).await.unwrap();
+    while let Some(event) = resumed.next().await {
         received.push(event.number());
     }
-    assert!(matches!(back.end(), Some(SubscriptionEnd::RunEnded)));
-    assert_eq!(received, ids(&served.reader(&id, None).await.all().await));
+    assert!(matches!(resumed.end(), Some(SubscriptionEnd::RunEnded)));
+    assert_eq!(received, ids(&server.reader(&id, None).await.all().await));
 }
 
 /// R-SRV-6a: a comment is sent as heartbeat if there are no events.
@@ -152,17 +151,17 @@ async fn idle_streams_send_heartbeat_comments() {
     let mut config = ServerConfig::new(Storage::memory());
     assert_eq!(config.sse.heartbeat_interval, Duration::from_secs(15));
     config.sse.heartbeat_interval = Duration::from_millis(5);
-    let served = start_server(config).await;
-    let id = served.start_story(json!({"topic": "sea", "rounds": 1, "gated": true})).await;
-    let mut reader = served.reader(&id, None).await;
+    let server = start_server(config).await;
+    let id = server.start_story(json!({"topic": "sea", "rounds": 1, "gated": true})).await;
+    let mut reader = server.reader(&id, None).await;
     reader.until("on_chain_start", "turn").await;
     // The heartbeat arrives while the run is gated; only then does the run continue.
     let heartbeat = async { while reader.comments.is_empty() && reader_waits(&mut reader).await {} };
     tokio::time::timeout(Duration::from_secs(30), heartbeat).await.unwrap();
-    served.gate.add_permits(1);
+    server.gate.add_permits(1);
     let mut rest = Vec::new();
-    while let Some(sent) = reader.next().await {
-        rest.push(sent);
+    while let Some(event) = reader.next().await {
+        rest.push(event);
     }
     assert_eq!(rest.last().unwrap().event, "on_chain_end");
     assert!(reader.comments.iter().any(|comment| comment == "heartbeat"));
@@ -173,25 +172,25 @@ async fn reader_waits(reader: &mut SseReader) -> bool {
     tokio::time::timeout(Duration::from_millis(20), reader.next()).await.is_err()
 }
 
-/// R-SRV-11: a run continues if its client disconnects, unless the client asked for it to stop.
+/// R-SRV-11: a run continues if its client disconnects, unless the client requested its cancellation.
 #[tokio::test]
-async fn disconnect_stops_a_run_only_when_requested() {
-    let served = in_memory().await;
+async fn disconnect_cancels_a_run_only_when_requested() {
+    let server = in_memory().await;
     for (attached, expected) in [(false, "finished"), (true, "stopped")] {
-        let (thread, gate) = (format!("t-{attached}"), &served.gate);
+        let (thread, gate) = (format!("t-{attached}"), &server.gate);
         let body = json!({"topic": "sea", "rounds": 3, "gated": true, "attached": attached, "thread": thread});
-        let request = served.client.post(served.url("/api/tales")).json(&body).header("accept", "text/event-stream");
+        let request = server.client.post(server.url("/api/tales")).json(&body).header("accept", "text/event-stream");
         let mut reader = SseReader::new(request.send().await.unwrap());
         reader.until("on_chain_start", "turn").await;
-        let other = served.reader(&thread, None).await;
+        let other = server.reader(&thread, None).await;
         drop(reader);
         if attached {
-            // Once the server has noticed the disconnect, it requests the run to stop after this round.
-            tokio::time::timeout(Duration::from_secs(30), drained(&served, &thread)).await.unwrap();
+            // Once the server has noticed the disconnect, it drains the run, which ends after this round.
+            tokio::time::timeout(Duration::from_secs(30), wait_until_cancelling(&server, &thread)).await.unwrap();
         }
         gate.add_permits(3);
         other.all().await;
-        let state = served.json(&format!("/api/tales/{thread}")).await;
+        let state = server.json(&format!("/api/tales/{thread}")).await;
         assert_eq!(state["record"]["status"], expected);
         let rounds = state["state"]["values"]["words"].as_array().unwrap().len();
         assert_eq!(rounds, if attached { 1 } else { 3 });
@@ -199,32 +198,32 @@ async fn disconnect_stops_a_run_only_when_requested() {
     }
 }
 
-/// R-SRV-11, R-DEB-35: if the client disconnects while the run starts, the run stops after its first superstep at
+/// R-SRV-11, R-DEB-35: if the client disconnects while the run starts, the run ends after its first superstep at
 /// the latest.
 #[tokio::test]
-async fn disconnect_during_the_start_stops_the_run() {
-    let served = in_memory().await;
-    let (runs, visitor) = (served.server.run_service(), ClientAddress::from(std::net::IpAddr::from([127, 0, 0, 1])));
-    let order = RunRequest::new("tale", "t", RunInput::Input(json!({"topic": "sea", "rounds": 3})))
+async fn disconnect_during_the_start_cancels_the_run() {
+    let server = in_memory().await;
+    let (runs, client) = (server.run_service(), ClientAddress::from(std::net::IpAddr::from([127, 0, 0, 1])));
+    let request = RunRequest::new("tale", "t", RunInput::Input(json!({"topic": "sea", "rounds": 3})))
         .context(json!({"gated": true}));
-    let pass = runs.acquire_permit("tale", visitor, LIMIT).unwrap();
-    let starting = runs.start_and_subscribe(order, pass, None, StopMode::Drain);
+    let permit = runs.acquire_permit("tale", client, LIMIT).unwrap();
+    let starting = runs.start_and_subscribe(request, permit, None, CancelMode::Drain);
     // On this single thread the run does not make progress before the future of the request is polled and pending.
     assert!(starting.now_or_never().is_none() && runs.active_run(&"t".into()).is_some());
-    served.gate.add_permits(3);
-    let over = async {
+    server.gate.add_permits(3);
+    let ended = async {
         while runs.active_run(&"t".into()).is_some() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), over).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(30), ended).await.unwrap();
     assert_eq!(runs.get_thread(&"t".into()).await.unwrap().status, RunStatus::Cancelled);
-    let state = served.json("/api/tales/t").await["state"]["values"].clone();
+    let state = server.json("/api/tales/t").await["state"]["values"].clone();
     assert!(state["words"].as_array().is_none_or(|words| words.len() <= 1), "{state}");
 }
 
-async fn drained(served: &TestServer, thread: &str) {
-    while !served.server.run_service().is_stopping(&thread.into()) {
+async fn wait_until_cancelling(server: &TestServer, thread: &str) {
+    while !server.run_service().is_cancelling(&thread.into()) {
         tokio::task::yield_now().await;
     }
 }
@@ -232,14 +231,14 @@ async fn drained(served: &TestServer, thread: &str) {
 /// R-SRV-9: the numbers of a later run on the thread are higher, and a client receives both runs as one stream.
 #[tokio::test]
 async fn numbers_rise_along_the_thread_over_several_runs() {
-    let served = in_memory().await;
-    let id = served.start_story(json!({"topic": "sea", "rounds": 2, "asks": true})).await;
-    let first = served.reader(&id, None).await.all().await;
-    assert_eq!(served.json(&format!("/api/tales/{id}")).await["record"]["status"], "waiting");
-    assert_eq!(served.post(&format!("/api/tales/{id}/answer"), &json!(true)).await.status(), 202);
-    let all = served.reader(&id, None).await.all().await;
+    let server = in_memory().await;
+    let id = server.start_story(json!({"topic": "sea", "rounds": 2, "needsApproval": true})).await;
+    let first = server.reader(&id, None).await.all().await;
+    assert_eq!(server.json(&format!("/api/tales/{id}")).await["record"]["status"], "waiting");
+    assert_eq!(server.post(&format!("/api/tales/{id}/answer"), &json!(true)).await.status(), 202);
+    let all = server.reader(&id, None).await.all().await;
     assert!(all.len() > first.len() && ids(&all).is_sorted_by(|a, b| a < b));
     assert_eq!(all[..first.len()], first);
-    let state = served.json(&format!("/api/tales/{id}")).await;
+    let state = server.json(&format!("/api/tales/{id}")).await;
     assert_eq!((&state["record"]["status"], &state["state"]["values"]["approved"]), (&json!("finished"), &json!(true)));
 }

@@ -18,8 +18,8 @@ use superstep::core::id::ThreadId;
 use superstep::models::{ChatRequest, ChatResponse, ChunkSender, Model, ModelInfo, ModelKind, SharedModel};
 use superstep::prelude::*;
 use superstep_server::{
-    App, ClientAddress, LastEventId, Problem, RateLimit, RunInput, RunRequest, RunService, Server, ServerConfig,
-    StopMode, Storage, ValidatedJson, encode_v2_events, new_thread_id, serve, serve_graph, sse_response,
+    App, CancelMode, ClientAddress, LastEventId, Problem, RateLimit, RunInput, RunRequest, RunService, Server,
+    ServerConfig, Storage, ValidatedJson, encode_v2_events, new_thread_id, serve, serve_graph, sse_response,
 };
 use tokio::sync::Semaphore;
 use utoipa_axum::router::OpenApiRouter;
@@ -50,7 +50,7 @@ struct ScriptedModel;
 
 impl Model for ScriptedModel {
     fn info(&self) -> ModelInfo {
-        ModelInfo::new("test", "speaker", ModelKind::Rules)
+        ModelInfo::new("test", "scripted", ModelKind::Rules)
     }
 
     async fn generate(&self, _request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
@@ -86,11 +86,11 @@ async fn approve(
         return Ok(StoryState::update());
     }
     let schema = json!({"type": "boolean"});
-    let yes = interrupts.raise_with_schema("approve", &story.topic, "Is it good?", Some(schema)).await?;
+    let answer = interrupts.raise_with_schema("approve", &story.topic, "Is it good?", Some(schema)).await?;
     if let Some(gate) = &context.gate {
         gate.acquire().await.unwrap().forget();
     }
-    Ok(StoryState::update().approved(yes == json!(true)))
+    Ok(StoryState::update().approved(answer == json!(true)))
 }
 
 fn graph(gate: &Arc<Semaphore>) -> Arc<dyn superstep_server::ServedGraph> {
@@ -107,9 +107,9 @@ fn graph(gate: &Arc<Semaphore>) -> Arc<dyn superstep_server::ServedGraph> {
     graph.add_edge(approve, END);
     graph.recursion_limit(1000);
     let gate = gate.clone();
-    serve_graph(graph.compile().unwrap(), move |order| {
-        let gate = order.context["gated"].as_bool().unwrap_or_default().then(|| gate.clone());
-        let model = order.context["speaks"].as_bool().unwrap_or_default().then(|| ScriptedModel.into());
+    serve_graph(graph.compile().unwrap(), move |request| {
+        let gate = request.context["gated"].as_bool().unwrap_or_default().then(|| gate.clone());
+        let model = request.context["uses_model"].as_bool().unwrap_or_default().then(|| ScriptedModel.into());
         Ok(StoryContext { gate, model })
     })
 }
@@ -126,10 +126,10 @@ struct NewStory {
     #[serde(default)]
     gated: bool,
     #[serde(default)]
-    speaks: bool,
-    #[serde(default, rename = "asks")]
+    uses_model: bool,
+    #[serde(default)]
     needs_approval: bool,
-    /// Closing the connection stops the run.
+    /// True if closing the connection cancels the run.
     #[serde(default)]
     attached: bool,
     thread: Option<String>,
@@ -145,22 +145,25 @@ pub(crate) const LIMIT: RateLimit =
 #[utoipa::path(post, path = "/api/tales", request_body = NewStory, responses((status = OK)))]
 async fn start(
     AxumState(runs): AxumState<RunService>,
-    visitor: ClientAddress,
+    client: ClientAddress,
     headers: HeaderMap,
     body: ValidatedJson<NewStory>,
 ) -> HandlerResult {
     let ValidatedJson(new) = body;
     let thread = new.thread.map_or_else(new_thread_id, ThreadId::from);
     let input = json!({"topic": new.topic, "rounds": new.rounds, "needs_approval": new.needs_approval});
-    let order = RunRequest::new("tale", &thread, RunInput::Input(input))
-        .context(json!({"gated": new.gated, "speaks": new.speaks}))
+    let request = RunRequest::new("tale", &thread, RunInput::Input(input))
+        .context(json!({"gated": new.gated, "uses_model": new.uses_model}))
         .title(new.topic);
-    let pass = runs.acquire_permit("tale", visitor, LIMIT)?;
+    let permit = runs.acquire_permit("tale", client, LIMIT)?;
     let streams = headers.get("accept").is_some_and(|accept| accept == "text/event-stream");
     if streams && new.attached {
-        return Ok(sse_response(runs.start_and_subscribe(order, pass, None, StopMode::Drain).await?, encode_v2_events));
+        return Ok(sse_response(
+            runs.start_and_subscribe(request, permit, None, CancelMode::Drain).await?,
+            encode_v2_events,
+        ));
     }
-    runs.start_with_permit(order, pass).await?;
+    runs.start_with_permit(request, permit).await?;
     if streams {
         return Ok(sse_response(runs.subscribe(&thread, None).await?, encode_v2_events));
     }
@@ -185,21 +188,23 @@ async fn get_story(AxumState(runs): AxumState<RunService>, Path(id): Path<String
 }
 
 #[utoipa::path(post, path = "/api/tales/{id}/answer", responses((status = ACCEPTED)))]
-async fn answer(
+async fn resume(
     AxumState(runs): AxumState<RunService>,
     Path(id): Path<String>,
     Json(value): Json<Value>,
 ) -> HandlerResult {
     let thread = ThreadId::from(id);
     let state = runs.graph("tale")?.state(&thread).await?;
-    let Some(question) = state.interrupts().next() else { return Err(Problem::conflict("it does not wait")) };
-    runs.start(RunRequest::new("tale", &thread, RunInput::Resume([(question.id, value)].into()))).await?;
+    let Some(interrupt) = state.interrupts().next() else {
+        return Err(Problem::conflict("the thread has no open interrupt"));
+    };
+    runs.start(RunRequest::new("tale", &thread, RunInput::Resume([(interrupt.id, value)].into()))).await?;
     Ok(StatusCode::ACCEPTED.into_response())
 }
 
 #[utoipa::path(delete, path = "/api/tales/{id}", responses((status = ACCEPTED)))]
-async fn stop(AxumState(runs): AxumState<RunService>, Path(id): Path<String>) -> HandlerResult {
-    runs.stop(&id.into(), StopMode::Cancel)?;
+async fn cancel(AxumState(runs): AxumState<RunService>, Path(id): Path<String>) -> HandlerResult {
+    runs.cancel(&id.into(), CancelMode::Immediate).await?;
     Ok(StatusCode::ACCEPTED.into_response())
 }
 
@@ -209,14 +214,14 @@ pub(crate) fn app(gate: &Arc<Semaphore>) -> App {
     let routes = OpenApiRouter::new()
         .routes(routes!(start))
         .routes(routes!(stream))
-        .routes(routes!(get_story, stop))
-        .routes(routes!(answer));
+        .routes(routes!(get_story, cancel))
+        .routes(routes!(resume));
     App::new("tale", "Tales <&>").graph(graph(gate)).routes(routes).page("index.html")
 }
 
 /// A server with the application, and a client.
 pub(crate) struct TestServer {
-    pub(crate) server: Server,
+    pub(crate) inner: Server,
     pub(crate) client: Client,
     /// Each permit lets one gated round continue.
     pub(crate) gate: Arc<Semaphore>,
@@ -225,7 +230,7 @@ pub(crate) struct TestServer {
 pub(crate) async fn start_server(config: ServerConfig) -> TestServer {
     let gate = Arc::new(Semaphore::new(0));
     let server = serve(vec![app(&gate)], config.port(0)).await.unwrap();
-    TestServer { server, client: client(), gate }
+    TestServer { inner: server, client: client(), gate }
 }
 
 pub(crate) async fn in_memory() -> TestServer {
@@ -240,7 +245,15 @@ pub(crate) fn client() -> Client {
 
 impl TestServer {
     pub(crate) fn url(&self, path: &str) -> String {
-        self.server.url() + path
+        self.inner.url() + path
+    }
+
+    pub(crate) fn run_service(&self) -> &RunService {
+        self.inner.run_service()
+    }
+
+    pub(crate) async fn shutdown(self) {
+        self.inner.shutdown().await;
     }
 
     pub(crate) async fn post(&self, path: &str, body: &Value) -> reqwest::Response {
@@ -257,10 +270,10 @@ impl TestServer {
 
     /// Starts a story, and returns the id of its thread.
     pub(crate) async fn start_story(&self, body: Value) -> String {
-        let answer = self.post("/api/tales", &body).await;
-        assert_eq!(answer.status(), 202, "{}", answer.text().await.unwrap());
-        let answer: Value = answer.json().await.unwrap();
-        answer["id"].as_str().unwrap().to_owned()
+        let response = self.post("/api/tales", &body).await;
+        assert_eq!(response.status(), 202, "{}", response.text().await.unwrap());
+        let story: Value = response.json().await.unwrap();
+        story["id"].as_str().unwrap().to_owned()
     }
 
     /// Subscribes to the events of a story after a number.
@@ -300,8 +313,8 @@ impl SseReader {
             while let Some((block, rest)) = self.text.split_once("\n\n") {
                 let (block, rest) = (block.to_owned(), rest.to_owned());
                 self.text = rest;
-                if let Some(sent) = self.read(&block) {
-                    return Some(sent);
+                if let Some(event) = self.read(&block) {
+                    return Some(event);
                 }
             }
             let chunk = self.chunks.next().await?.ok()?;
@@ -326,8 +339,8 @@ impl SseReader {
 
     pub(crate) async fn all(mut self) -> Vec<SseEvent> {
         let mut all = Vec::new();
-        while let Some(sent) = self.next().await {
-            all.push(sent);
+        while let Some(event) = self.next().await {
+            all.push(event);
         }
         all
     }
@@ -335,9 +348,9 @@ impl SseReader {
     /// Reads up to an event of this type and node.
     pub(crate) async fn until(&mut self, event: &str, node: &str) -> SseEvent {
         loop {
-            let sent = self.next().await.expect("the event comes before the end");
-            if sent.event == event && sent.data["name"] == node {
-                return sent;
+            let next = self.next().await.expect("the event comes before the end");
+            if next.event == event && next.data["name"] == node {
+                return next;
             }
         }
     }
@@ -351,7 +364,7 @@ impl TempFile {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("superstep-server-{}-{number}", std::process::id()));
-        // Process ids are reused, and a process that died left its folder.
+        // Process ids are reused, and the folder of a crashed process may still exist.
         drop(std::fs::remove_dir_all(&folder));
         std::fs::create_dir_all(&folder).unwrap();
         Self(folder)

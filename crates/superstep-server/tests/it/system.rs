@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use superstep::settings::{Settings, SettingsSources};
-use superstep_server::{PortInUse, RecoveryMode, ServerConfig};
+use superstep_server::{PortConflictPolicy, RecoveryMode, ServerConfig};
 
 use crate::support::{in_memory, start_server};
 
@@ -22,11 +22,11 @@ async fn health_reports_components_and_no_secret() {
     "#;
     let sources = SettingsSources::new().toml("superstep.toml", file).environment([("FAST_KEY", "sk-very-secret")]);
     let settings = Settings::parse(&sources).unwrap();
-    let served = start_server(ServerConfig::from_settings(&settings).await.unwrap()).await;
-    assert_eq!(served.json("/ok").await, json!({"ok": true}));
-    served.start_story(json!({"topic": "sea", "gated": true})).await;
-    let text = served.get("/api/health").await.text().await.unwrap();
-    assert!(!text.contains("sk-very-secret") && !served.get("/metrics").await.text().await.unwrap().contains("sk-"));
+    let server = start_server(ServerConfig::from_settings(&settings).await.unwrap()).await;
+    assert_eq!(server.json("/ok").await, json!({"ok": true}));
+    server.start_story(json!({"topic": "sea", "gated": true})).await;
+    let text = server.get("/api/health").await.text().await.unwrap();
+    assert!(!text.contains("sk-very-secret") && !server.get("/metrics").await.text().await.unwrap().contains("sk-"));
     let health: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(health["status"], "ok");
     assert_eq!(health["version"], env!("CARGO_PKG_VERSION"));
@@ -39,30 +39,30 @@ async fn health_reports_components_and_no_secret() {
 /// R-FWK-89: runs are measured, in the Prometheus text format.
 #[tokio::test]
 async fn runs_are_measured() {
-    let served = in_memory().await;
-    let id = served.start_story(json!({"topic": "sea", "rounds": 2})).await;
-    served.reader(&id, None).await.all().await;
-    let answer = served.get("/metrics").await;
-    assert_eq!(answer.headers()["content-type"], "text/plain; version=0.0.4; charset=utf-8");
-    let text = answer.text().await.unwrap();
+    let server = in_memory().await;
+    let id = server.start_story(json!({"topic": "sea", "rounds": 2})).await;
+    server.reader(&id, None).await.all().await;
+    let response = server.get("/metrics").await;
+    assert_eq!(response.headers()["content-type"], "text/plain; version=0.0.4; charset=utf-8");
+    let text = response.text().await.unwrap();
     assert!(text.contains("superstep_runs_total{graph=\"tale\",outcome=\"finished\"} 1\n"), "{text}");
 }
 
 /// R-SRV-3a: the OpenAPI document lists every route with its methods, and nothing else.
 #[tokio::test]
-async fn the_description_lists_every_route() {
-    let served = in_memory().await;
-    let api = served.json("/api/openapi.json").await;
+async fn the_openapi_document_lists_every_route() {
+    let server = in_memory().await;
+    let api = server.json("/api/openapi.json").await;
     assert!(api["openapi"].as_str().unwrap().starts_with("3."));
     let mut listed = BTreeSet::new();
     for (path, methods) in api["paths"].as_object().unwrap() {
         for method in methods.as_object().unwrap().keys() {
             listed.insert(format!("{method} {path}"));
-            // Every listed route exists: neither "nothing here" nor "not for this method".
-            let address = served.url(&path.replace("{id}", "none"));
+            // Every listed route exists: the response is neither "no resource" nor 405.
+            let address = server.url(&path.replace("{id}", "none"));
             let method = reqwest::Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
-            let answer = served.client.request(method, address).send().await.unwrap();
-            let (status, text) = (answer.status(), answer.text().await.unwrap());
+            let response = server.client.request(method, address).send().await.unwrap();
+            let (status, text) = (response.status(), response.text().await.unwrap());
             assert!(status != 405 && !text.contains("no resource at"), "{path}: {status} {text}");
         }
     }
@@ -80,19 +80,19 @@ async fn the_description_lists_every_route() {
     assert!(api["components"]["schemas"]["NewStory"].is_object());
 }
 
-/// R-SRV-16: the server follows its settings; a list may come from an environment variable.
+/// R-SRV-16a: the server follows its settings; a list may come from an environment variable.
 #[tokio::test]
 async fn settings_reach_the_server() {
     let file = "[server]\nbody_limit = 10\ndrain_timeout = \"2s\"\nrecovery = \"manual\"\nport_in_use = \"next\"";
     let hosts = [("SUPERSTEP_SERVER__ALLOWED_HOSTS", r#"["studio.example"]"#)];
     let settings = Settings::parse(&SettingsSources::new().toml("superstep.toml", file).environment(hosts)).unwrap();
     let config = ServerConfig::from_settings(&settings).await.unwrap();
-    assert_eq!((config.port_in_use, config.recovery), (PortInUse::NextFree, RecoveryMode::Manual));
+    assert_eq!((config.port_in_use, config.recovery), (PortConflictPolicy::NextFree, RecoveryMode::Manual));
     assert_eq!((config.drain_timeout.as_secs(), config.max_concurrent_runs, config.allowed_hosts.len()), (2, 256, 1));
-    let served = start_server(config).await;
-    let request = served.client.get(served.url("/ok")).header("host", "studio.example");
+    let server = start_server(config).await;
+    let request = server.client.get(server.url("/ok")).header("host", "studio.example");
     assert_eq!(request.send().await.unwrap().status(), 200);
-    assert_eq!(served.post("/api/tales", &json!({"topic": "sea"})).await.status(), 413);
+    assert_eq!(server.post("/api/tales", &json!({"topic": "sea"})).await.status(), 413);
     let invalid = SettingsSources::new().toml("superstep.toml", "[server]\nallowed_hosts = \"one\"");
     assert!(Settings::parse(&invalid).unwrap_err().to_string().contains("expected a list of strings"));
 }

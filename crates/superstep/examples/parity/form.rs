@@ -84,7 +84,7 @@ pub(crate) fn command(form: &Value, env: &Value) -> Command<DynamicState> {
     }
     for hop in goto_targets(&form["goto"], env) {
         result = match hop {
-            GotoTarget::To(node) => result.and_goto(node),
+            GotoTarget::Node(node) => result.and_goto(node),
             GotoTarget::Send(send) => result.send(*send),
         };
     }

@@ -69,7 +69,7 @@ where
     MapReduceBuilder {
         name: "map_reduce".to_owned(),
         split: step(split),
-        map: MapTask(map.into_work()),
+        map: MapTask(map.into_map_fn()),
         reduce: step(reduce),
         settings: Box::new(|node| node),
         checkpointer: None,
@@ -113,7 +113,7 @@ pub trait Mapper<T, Marker> {
 
     /// Erases the types.
     #[doc(hidden)]
-    fn into_work(self) -> ErasedFn;
+    fn into_map_fn(self) -> ErasedFn;
 }
 
 /// Marker of functions.
@@ -131,7 +131,7 @@ where
     type Output = O;
     type Context = ();
 
-    fn into_work(self) -> ErasedFn {
+    fn into_map_fn(self) -> ErasedFn {
         step(self)
     }
 }
@@ -144,7 +144,7 @@ where
     type Output = S;
     type Context = C;
 
-    fn into_work(self) -> ErasedFn {
+    fn into_map_fn(self) -> ErasedFn {
         Arc::new(move |item, cx| {
             let run = match item {
                 Value::Object(fields) => Ok(self.invoke(UncheckedUpdate::Json(fields)).nested_in(&cx)),

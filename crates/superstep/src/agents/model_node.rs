@@ -36,13 +36,14 @@ impl<C> Node<AgentState, C> for AgentModelNode {
         let state: View<AgentState> = FromTask::<AgentState, C>::from_task(&cx)?;
         let turn = TurnCounters::from_state(&state);
         // A response without tool calls is more useful than a recursion limit error.
-        let is_last = turn.rounds() + 1 >= self.max_iterations || cx.remaining_steps() <= self.supersteps_per_iteration;
+        let is_last =
+            turn.iterations() + 1 >= self.max_iterations || cx.remaining_steps() <= self.supersteps_per_iteration;
         let request = self.request(&state, is_last).await?;
-        let had_answer = state.structured_response.is_some();
+        let had_response = state.structured_response.is_some();
         let answer_tool = self.structured.as_ref().and_then(|structured| structured.tool(&self.model));
         let request = ModelRequest { model: self.model.clone(), request, state, task: cx, response_tool: answer_tool };
-        let answer = NextModel::first(&self.middleware_chain).run(request).await?;
-        self.update(answer, turn.with_model_call(), is_last, had_answer)
+        let response = NextModel::first(&self.middleware_chain).run(request).await?;
+        self.update(response, turn.with_model_call(), is_last, had_response)
     }
 }
 
@@ -70,29 +71,29 @@ impl AgentModelNode {
 
     fn update(
         &self,
-        mut answer: ChatResponse,
+        mut response: ChatResponse,
         turn: TurnCounters,
         is_last: bool,
-        had_answer: bool,
+        had_response: bool,
     ) -> Result<AgentStateUpdate, NodeError> {
         if is_last {
-            self.drop_tool_calls(&mut answer.message);
+            self.drop_tool_calls(&mut response.message);
         }
         let has_tools = self.static_tool_specs.as_ref().is_none_or(|tools| !tools.is_empty());
-        let read = |structured: &_| StructuredResponse::read(structured, &self.model, &answer, has_tools);
+        let read = |structured: &_| StructuredResponse::read(structured, &self.model, &response, has_tools);
         let reading = self.structured.as_ref().map(|structured| (structured, read(structured)));
-        let mut message = answer.message;
+        let mut message = response.message;
         message.name = message.name.or_else(|| self.agent_name.clone());
         let update = AgentState::update();
-        let update = if had_answer { update.structured_response(None) } else { update };
+        let update = if had_response { update.structured_response(None) } else { update };
         match reading {
             None | Some((_, ParsedResponse::Pending)) => Ok(update.messages(message).turn(turn)),
             Some((_, ParsedResponse::Done(value, closing))) => {
                 Ok(update.messages(together(message, closing)).turn(turn).structured_response(value))
             }
-            Some((structured, ParsedResponse::Invalid(fault, feedback))) => {
+            Some((structured, ParsedResponse::Invalid(error, feedback))) => {
                 if is_last || turn.corrections() >= structured.corrections {
-                    return Err(structured.failed(&self.model, &fault).into());
+                    return Err(structured.failed(&self.model, &error).into());
                 }
                 Ok(update.messages(together(message, feedback)).turn(turn.with_format_retry()))
             }

@@ -111,8 +111,8 @@ impl ReactAgent {
 
     /// Sets how the model returns the structured response of [`response_format`](Self::response_format). Default: by
     /// response format if the model supports a schema, otherwise by a tool.
-    pub fn response_strategy(mut self, by: ResponseStrategy) -> Self {
-        self.response_strategy = Some(by);
+    pub fn response_strategy(mut self, strategy: ResponseStrategy) -> Self {
+        self.response_strategy = Some(strategy);
         self
     }
 
@@ -127,8 +127,8 @@ impl ReactAgent {
     /// The last call is sent without tools, so that the model responds with the information that it has. The same
     /// happens if a run has too few supersteps left for another iteration. Each visit of an agent that is a node of
     /// another graph starts with a new count.
-    pub fn max_iterations(mut self, rounds: u32) -> Self {
-        self.max_iterations = rounds.max(1);
+    pub fn max_iterations(mut self, iterations: u32) -> Self {
+        self.max_iterations = iterations.max(1);
         self
     }
 
@@ -245,6 +245,6 @@ impl ReactAgent {
         if let Some(middleware) = self.middlewares.iter().find(|middleware| !names.insert(middleware.name())) {
             return twice("middlewares", middleware.name());
         }
-        self.structured.as_ref().and_then(StructuredResponse::problem).map_or(Ok(()), Err)
+        self.structured.as_ref().and_then(StructuredResponse::schema_error).map_or(Ok(()), Err)
     }
 }

@@ -37,14 +37,14 @@ fn ends_with_model_message(state: &AgentState) -> bool {
 
 /// Returns the last model message, with its tool calls that have no result yet.
 pub(super) fn open_calls(messages: &Messages) -> Option<(&Message, Vec<&ToolCall>)> {
-    let mut answered = BTreeSet::new();
+    let mut response = BTreeSet::new();
     for message in messages.iter().rev() {
         match message.role {
             Role::Assistant => {
-                let calls = message.tool_calls.iter().filter(|call| !answered.contains(call.id.as_str()));
+                let calls = message.tool_calls.iter().filter(|call| !response.contains(call.id.as_str()));
                 return Some((message, calls.collect()));
             }
-            Role::Tool => answered.extend(message.tool_call_id.as_deref()),
+            Role::Tool => response.extend(message.tool_call_id.as_deref()),
             _ => {}
         }
     }

@@ -92,13 +92,13 @@ impl TurnCounters {
 
     /// Returns the number of model calls so far.
     #[must_use]
-    pub fn rounds(&self) -> u32 {
+    pub fn iterations(&self) -> u32 {
         self.iterations
     }
 
     /// Returns the id of the message that started the turn, if the message has one.
     #[must_use]
-    pub fn message(&self) -> Option<&str> {
+    pub fn message_id(&self) -> Option<&str> {
         self.message_id.as_deref()
     }
 

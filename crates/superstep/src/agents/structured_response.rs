@@ -61,7 +61,7 @@ impl StructuredResponse {
     }
 
     /// Returns an error if the response schema itself is not usable.
-    pub(super) fn problem(&self) -> Option<Error> {
+    pub(super) fn schema_error(&self) -> Option<Error> {
         let is_object = self.format.schema.get("type").and_then(Value::as_str) == Some("object");
         (!is_object).then(|| {
             Error::new(
@@ -103,16 +103,16 @@ impl StructuredResponse {
     }
 
     /// Interprets a response.
-    pub(super) fn read(&self, model: &SharedModel, answer: &ChatResponse, has_tools: bool) -> ParsedResponse {
-        let reading = self.read_with_tools(model, answer);
-        if has_tools || answer.message.tool_calls.is_empty() {
+    pub(super) fn read(&self, model: &SharedModel, response: &ChatResponse, has_tools: bool) -> ParsedResponse {
+        let reading = self.read_with_tools(model, response);
+        if has_tools || response.message.tool_calls.is_empty() {
             return reading;
         }
         // These calls never run, and an open call would end the agent without a response.
         let close = |messages: Vec<Message>| {
             let is_answered =
                 |call: &&ToolCall| messages.iter().any(|message| message.tool_call_id.as_ref() == Some(&call.id));
-            let open = answer.message.tool_calls.iter().filter(|call| !is_answered(call));
+            let open = response.message.tool_calls.iter().filter(|call| !is_answered(call));
             let closed: Vec<Message> =
                 open.map(|call| error_tool_message(call, "not executed: the agent has no tools")).collect();
             [messages, closed].concat()
@@ -121,22 +121,22 @@ impl StructuredResponse {
             ParsedResponse::Pending => {
                 ParsedResponse::Invalid("the model called a tool, but the agent has none".to_owned(), close(Vec::new()))
             }
-            ParsedResponse::Invalid(fault, messages) => ParsedResponse::Invalid(fault, close(messages)),
+            ParsedResponse::Invalid(error, messages) => ParsedResponse::Invalid(error, close(messages)),
             done @ ParsedResponse::Done(..) => done,
         }
     }
 
-    fn read_with_tools(&self, model: &SharedModel, answer: &ChatResponse) -> ParsedResponse {
+    fn read_with_tools(&self, model: &SharedModel, response: &ChatResponse) -> ParsedResponse {
         if !self.is_by_tool(model) {
-            return match answer.message.tool_calls.is_empty() {
+            return match response.message.tool_calls.is_empty() {
                 false => ParsedResponse::Pending,
-                true => self.read_text(answer),
+                true => self.read_text(response),
             };
         }
-        let mut calls = answer.message.tool_calls.iter();
+        let mut calls = response.message.tool_calls.iter();
         match calls.find(|call| self.is_response_call(call)) {
-            Some(call) => self.read_call(call, &answer.message),
-            None if !answer.message.tool_calls.is_empty() => ParsedResponse::Pending,
+            Some(call) => self.read_call(call, &response.message),
+            None if !response.message.tool_calls.is_empty() => ParsedResponse::Pending,
             None => {
                 let text = format!("Return the response with a call of `{}`.", self.spec.name);
                 ParsedResponse::Invalid(
@@ -147,8 +147,8 @@ impl StructuredResponse {
         }
     }
 
-    fn read_text(&self, answer: &ChatResponse) -> ParsedResponse {
-        let checked = answer.validate(&self.format).map_err(|error| error.message().to_owned());
+    fn read_text(&self, response: &ChatResponse) -> ParsedResponse {
+        let checked = response.validate(&self.format).map_err(|error| error.message().to_owned());
         match checked.and_then(|value| (self.check)(&value).map(|()| value)) {
             Ok(value) => ParsedResponse::Done(value, Vec::new()),
             Err(fault) => {
@@ -189,8 +189,8 @@ impl StructuredResponse {
     }
 
     /// Returns the error of a model whose responses stay invalid.
-    pub(super) fn failed(&self, model: &SharedModel, fault: &str) -> Error {
-        let text = format!("the response does not match `{}`: {fault}", self.format.name);
+    pub(super) fn failed(&self, model: &SharedModel, error: &str) -> Error {
+        let text = format!("the response does not match `{}`: {error}", self.format.name);
         crate::models::ModelErrorKind::InvalidResponse.error(&model.info(), text)
     }
 }

@@ -66,8 +66,8 @@ impl MemoryCheckpointer {
     }
 
     /// Calls a function with a thread, if the thread exists.
-    fn with_thread<T>(&self, thread: &ThreadId, question: impl FnOnce(&Thread) -> T) -> Option<T> {
-        self.find(thread).map(|existing| question(&lock(&existing)))
+    fn with_thread<T>(&self, thread: &ThreadId, read: impl FnOnce(&Thread) -> T) -> Option<T> {
+        self.find(thread).map(|existing| read(&lock(&existing)))
     }
 
     fn all(&self) -> Vec<Arc<Mutex<Thread>>> {
@@ -129,16 +129,16 @@ impl Checkpointer for MemoryCheckpointer {
 
     async fn threads(&self, query: &ThreadsQuery) -> Result<Vec<ThreadId>> {
         let after = query.after.as_ref().map_or(Bound::Unbounded, Bound::Excluded);
-        let most = query.limit.unwrap_or(usize::MAX);
+        let max = query.limit.unwrap_or(usize::MAX);
         let mut ids = Vec::new();
         for shard in &self.0.shards {
             let shard = lock(shard);
             let saved_threads =
                 shard.range((after, Bound::Unbounded)).filter(|(_, thread)| lock(thread).status().is_some());
-            ids.extend(saved_threads.map(|(id, _)| id.clone()).take(most));
+            ids.extend(saved_threads.map(|(id, _)| id.clone()).take(max));
         }
         ids.sort_unstable();
-        ids.truncate(most);
+        ids.truncate(max);
         Ok(ids)
     }
 

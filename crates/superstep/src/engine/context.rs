@@ -158,8 +158,8 @@ impl TaskLocals {
         std::mem::take(&mut *lock(&self.interrupts))
     }
 
-    pub(crate) fn add_interrupts(&self, questions: Vec<Interrupt>) {
-        lock(&self.interrupts).extend(questions);
+    pub(crate) fn add_interrupts(&self, interrupts: Vec<Interrupt>) {
+        lock(&self.interrupts).extend(interrupts);
     }
 
     pub(crate) fn has_interrupts(&self) -> bool {
@@ -392,7 +392,7 @@ impl TaskContext {
         if let Some(sink) = self.0.shared.publisher.as_ref().filter(|sink| sink.is_wanted(|interest| interest.custom)) {
             let mut value = serde_json::to_value(value)?;
             for redaction in self.0.cell.redaction.iter().chain(self.0.shared.event_redactions()) {
-                redaction.value(&mut value, &mut RedactionCounts::default());
+                redaction.redact_value(&mut value, &mut RedactionCounts::default());
             }
             sink.custom(self, name.map(Into::into), value).await;
         }

@@ -74,12 +74,12 @@ impl CommitPipeline {
         durability: Durability,
         store: SharedCheckpointer,
         thread_guard: &Arc<ThreadGuard>,
-        most: usize,
+        max: usize,
     ) -> Self {
         match durability {
             Durability::Sync => Self { checkpointer: Some(store), ..Self::default() },
             Durability::Async => {
-                let backlog = WriteBehindQueue::new(store, Arc::downgrade(thread_guard), most);
+                let backlog = WriteBehindQueue::new(store, Arc::downgrade(thread_guard), max);
                 Self { checkpointer: Some(backlog.clone().into()), backlog: Some(backlog), ..Self::default() }
             }
             Durability::Exit => {

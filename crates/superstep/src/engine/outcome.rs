@@ -61,7 +61,7 @@ pub(crate) fn into_outcome(shared: &RunShared, outcome: machine::MachineOutcome)
     let topology = &shared.program.topology;
     let status = match outcome.end {
         MachineEnd::Finished => RunEnd::Finished,
-        MachineEnd::Interrupted(questions) => RunEnd::Interrupted(questions),
+        MachineEnd::Interrupted(interrupts) => RunEnd::Interrupted(interrupts),
         MachineEnd::Paused(nodes) => RunEnd::Paused(nodes.iter().map(ToString::to_string).collect()),
         MachineEnd::Drained => RunEnd::Drained,
         MachineEnd::Truncated => RunEnd::Truncated,

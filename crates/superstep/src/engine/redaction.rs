@@ -55,11 +55,11 @@ pub(crate) fn redact_node_output(cx: &TaskContext, redaction: &Redaction, output
 
 /// Returns the interrupts of a task after redaction.
 pub(crate) fn redacted_interrupts(cx: &TaskContext) -> Vec<Interrupt> {
-    let mut questions = cx.0.cell.take_interrupts();
+    let mut interrupts = cx.0.cell.take_interrupts();
     if let Some(redaction) = cx.0.shared.redaction() {
-        cx.0.shared.count_redacted(&redact_questions(redaction, &mut questions));
+        cx.0.shared.count_redacted(&redact_interrupts(redaction, &mut interrupts));
     }
-    questions
+    interrupts
 }
 
 /// Redacts the error of a task, so that it can be stored. Retry policies have seen the original error.
@@ -72,7 +72,7 @@ pub(crate) fn redact_task_error(cx: &TaskContext, end: &mut TaskEnd) {
 
 /// Redacts an error, so that it can be stored.
 pub(crate) fn redact_error(cx: &TaskContext, error: Error) -> Error {
-    cx.0.shared.event_redactions().fold(error, |error, redaction| redaction.error(error))
+    cx.0.shared.event_redactions().fold(error, |error, redaction| redaction.redact_error(error))
 }
 
 /// Redacts the input of a run.
@@ -81,10 +81,10 @@ pub(crate) fn redact_call(call: &mut RunSpec) {
     let Some(redaction) = &program.settings.redaction else { return };
     let (schema, mut counts) = (&program.topology.schema, RedactionCounts::default());
     match &mut call.input {
-        StartInput::Values(draft) => redact_draft(redaction, schema, draft, &mut counts),
-        StartInput::Resume(Resume::Single(answer)) => redaction.redact_typed_json(answer, &mut counts),
-        StartInput::Resume(Resume::ById(answers)) => {
-            answers.values_mut().for_each(|answer| redaction.redact_typed_json(answer, &mut counts));
+        StartInput::Values(builder) => redact_draft(redaction, schema, builder, &mut counts),
+        StartInput::Resume(Resume::Single(resume_value)) => redaction.redact_typed_json(resume_value, &mut counts),
+        StartInput::Resume(Resume::ById(resume_values)) => {
+            resume_values.values_mut().for_each(|resume_value| redaction.redact_typed_json(resume_value, &mut counts));
         }
         StartInput::Continue | StartInput::Invalid(_) => {}
     }
@@ -114,13 +114,13 @@ pub(crate) fn redact_output(
     output: &mut TaskOutput,
     counts: &mut RedactionCounts,
 ) {
-    output.updates.iter_mut().for_each(|draft| redact_draft(redaction, schema, draft, counts));
+    output.updates.iter_mut().for_each(|builder| redact_draft(redaction, schema, builder, counts));
     output.sends.iter_mut().for_each(|send| redact_send(redaction, send, counts));
     if let Some(goto) = &mut output.goto {
         redact_go(redaction, goto, counts);
     }
     if let Some(parent_command) = &mut output.parent_command {
-        parent_command.updates.iter_mut().for_each(|update| redaction.fields(update, counts));
+        parent_command.updates.iter_mut().for_each(|update| redaction.redact_fields(update, counts));
         redact_go(redaction, &mut parent_command.goto, counts);
     }
 }
@@ -132,7 +132,7 @@ fn redact_go(redaction: &Redaction, goto: &mut Goto, counts: &mut RedactionCount
     let mut redacted = Goto::none();
     for hop in std::mem::take(goto) {
         redacted = match hop {
-            GotoTarget::To(node) => redacted.and_node(node),
+            GotoTarget::Node(node) => redacted.and_node(node),
             GotoTarget::Send(mut send) => {
                 redact_send(redaction, &mut send, counts);
                 redacted.and_send(*send)
@@ -149,11 +149,11 @@ fn redact_send(redaction: &Redaction, send: &mut SendTo, counts: &mut RedactionC
 pub(crate) fn redact_draft(
     redaction: &Redaction,
     schema: &Schema,
-    draft: &mut UncheckedUpdate,
+    builder: &mut UncheckedUpdate,
     counts: &mut RedactionCounts,
 ) {
-    let update = match draft {
-        UncheckedUpdate::Json(map) => return redaction.fields(map, counts),
+    let update = match builder {
+        UncheckedUpdate::Json(map) => return redaction.redact_fields(map, counts),
         UncheckedUpdate::Typed(update) => std::mem::take(update),
     };
     let mut redacted = Update::new();
@@ -161,7 +161,7 @@ pub(crate) fn redact_draft(
         redact_write(redaction, schema, &mut write, counts);
         redacted.push(write);
     }
-    *draft = UncheckedUpdate::Typed(redacted);
+    *builder = UncheckedUpdate::Typed(redacted);
 }
 
 fn redact_write(redaction: &Redaction, schema: &Schema, write: &mut Write, counts: &mut RedactionCounts) {
@@ -170,7 +170,7 @@ fn redact_write(redaction: &Redaction, schema: &Schema, write: &mut Write, count
         let (mut edits, before) = (edits.clone(), counts.total());
         for edit in &mut edits.0 {
             if let MessageUpdate::Put(message) = edit {
-                redaction.message(message, counts);
+                redaction.redact_message(message, counts);
             }
         }
         if counts.total() > before {
@@ -179,7 +179,7 @@ fn redact_write(redaction: &Redaction, schema: &Schema, write: &mut Write, count
         return;
     }
     let field = &schema.field(write.field).name;
-    redact_datum(&mut write.value, counts, |value, counts| redaction.field_value(field, value, counts));
+    redact_datum(&mut write.value, counts, |value, counts| redaction.redact_field_value(field, value, counts));
 }
 
 /// Replaces a value by JSON if something in it is redacted. Returns true in that case.
@@ -199,11 +199,11 @@ pub(crate) fn redact_datum(
     is_changed
 }
 
-fn redact_questions(redaction: &Redaction, questions: &mut [Interrupt]) -> RedactionCounts {
+fn redact_interrupts(redaction: &Redaction, interrupts: &mut [Interrupt]) -> RedactionCounts {
     let mut counts = RedactionCounts::default();
-    for question in questions {
-        redaction.redact_typed_json(&mut question.value, &mut counts);
-        let texts = question.prompt.iter_mut().chain([&mut question.name]);
+    for interrupt in interrupts {
+        redaction.redact_typed_json(&mut interrupt.value, &mut counts);
+        let texts = interrupt.prompt.iter_mut().chain([&mut interrupt.name]);
         texts.for_each(|text| redact_text(redaction, text, &mut counts));
     }
     counts
@@ -222,7 +222,7 @@ pub(crate) fn redact_tool_event(redaction: &Redaction, event: &mut ToolEvent) {
         ToolEvent::Started { input: value }
         | ToolEvent::Progress { value }
         | ToolEvent::Ended { output: value, .. } => {
-            redaction.value(value, &mut counts);
+            redaction.redact_value(value, &mut counts);
         }
         ToolEvent::Failed { error, .. } => redact_text(redaction, error, &mut counts),
     }

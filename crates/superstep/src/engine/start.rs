@@ -140,9 +140,14 @@ struct StartedRun {
 
 /// Caches the state for the next run on the thread.
 fn cache_state(shared: &RunShared, machine: &Machine, store: Option<&SharedCheckpointer>) {
-    if let (Some(thread), Some(store), Some(warm)) = (&shared.thread, store, machine.cached_state()) {
-        shared.program.state_cache.insert(thread, store, warm);
+    if let (Some(thread), Some(store), Some(cached_state)) = (&shared.thread, store, machine.cached_state()) {
+        shared.program.state_cache.insert(thread, store, cached_state);
     }
+}
+
+/// Takes the cached state of the thread, if the last run on it left one.
+fn take_cached_state(call: &RunSpec, thread: Option<&ThreadId>) -> Option<CachedState> {
+    call.program.state_cache.take(thread?, call.checkpointer.as_ref()?)
 }
 
 async fn prepare_run(mut call: Box<RunSpec>) -> Result<Box<StartedRun>> {
@@ -156,10 +161,9 @@ async fn prepare_run(mut call: Box<RunSpec>) -> Result<Box<StartedRun>> {
             .map_err(|error| error.with_thread(Some(thread)))?,
         _ => None,
     };
-    let warm = thread.as_ref().zip(call.checkpointer.as_ref());
-    let warm = warm.and_then(|(thread, store)| call.program.state_cache.take(thread, store));
+    let cached_state = take_cached_state(&call, thread.as_ref());
     let turn = thread_guard.as_ref().map(|guard| &guard.turn);
-    let (loaded, forked) = load(&call, thread.as_ref(), turn, warm.as_ref()).await?;
+    let (loaded, forked) = load(&call, thread.as_ref(), turn, cached_state.as_ref()).await?;
     if let Some(guard) = &thread_guard {
         guard.turn.set_base(loaded.as_ref().map(|loaded| loaded.checkpoint.id));
     }
@@ -192,12 +196,13 @@ async fn prepare_run(mut call: Box<RunSpec>) -> Result<Box<StartedRun>> {
         parent_task: None,
         observer: call.observer.take(),
     });
-    let mut machine = Machine::with_cached_state(call.program.topology.clone(), config(&call, &shared), loaded, warm)
-        .map_err(|error| error.with_thread(shared.thread.as_ref()))?;
-    let answers = resumed_interrupt_ids(&call.input).filter(|_| !forked);
+    let mut machine =
+        Machine::with_cached_state(call.program.topology.clone(), config(&call, &shared), loaded, cached_state)
+            .map_err(|error| error.with_thread(shared.thread.as_ref()))?;
+    let resume_values = resumed_interrupt_ids(&call.input).filter(|_| !forked);
     let start_input = start_input_json(&shared, &call.input);
     if let Err(error) = begin(&mut machine, call.input, call.command, forked) {
-        let error = explain_resume_error(&shared, &machine, answers, error).await;
+        let error = explain_resume_error(&shared, &machine, resume_values, error).await;
         return Err(error.with_thread(shared.thread.as_ref()));
     }
     if let Some(input) = start_input {
@@ -309,9 +314,9 @@ fn missing_context(program: &Program, name: &str) -> Error {
 fn check_configurable(call: &RunSpec) -> Result<()> {
     let Some(schema) = &call.program.settings.configurable else { return Ok(()) };
     let values = Value::Object(call.configurable.clone().into_iter().collect());
-    schema.check(&values).map_err(|faults| {
-        let problems = faults.into_iter().map(Diagnostic::from).collect();
-        Error::with_diagnostics(ErrorCode::InputInvalid, "the configurable values of the run are invalid", problems)
+    schema.check(&values).map_err(|errors| {
+        let diagnostics = errors.into_iter().map(Diagnostic::from).collect();
+        Error::with_diagnostics(ErrorCode::InputInvalid, "the configurable values of the run are invalid", diagnostics)
     })
 }
 
@@ -348,7 +353,7 @@ async fn load(
     call: &RunSpec,
     thread: Option<&ThreadId>,
     turn: Option<&QueueGuard>,
-    warm: Option<&CachedState>,
+    cached_state: Option<&CachedState>,
 ) -> Result<(Option<CheckpointTuple>, bool)> {
     let (Some(thread), Some(checkpointer)) = (thread, &call.checkpointer) else { return Ok((None, false)) };
     let root = CheckpointNamespace::root();
@@ -365,7 +370,9 @@ async fn load(
         .load(
             thread,
             &root,
-            warm.map_or(CheckpointSelector::Latest, |warm| CheckpointSelector::NewerThan(warm.checkpoint())),
+            cached_state.map_or(CheckpointSelector::Latest, |cached_state| {
+                CheckpointSelector::NewerThan(cached_state.checkpoint())
+            }),
         )
         .await?;
     let Some(at) = at else { return Ok((newest, false)) };
@@ -418,7 +425,7 @@ fn config(call: &RunSpec, shared: &RunShared) -> MachineConfig {
 
 fn begin(machine: &mut Machine, input: StartInput, command: Option<Box<TaskOutput>>, forked: bool) -> Result<()> {
     match (input, command) {
-        (StartInput::Values(draft), None) => machine.start_with_input(draft),
+        (StartInput::Values(update), None) => machine.start_with_input(update),
         (StartInput::Continue, command) => {
             if forked {
                 machine.fork();

@@ -22,7 +22,7 @@ struct StateCacheEntry {
     thread: ThreadId,
     /// A weak reference, which does not keep the checkpointer open.
     store: WeakCheckpointer,
-    warm: CachedState,
+    cached_state: CachedState,
 }
 
 impl StateCache {
@@ -30,17 +30,17 @@ impl StateCache {
     pub(crate) fn take(&self, thread: &ThreadId, store: &SharedCheckpointer) -> Option<CachedState> {
         let mut entries = lock(&self.0);
         let index = entries.iter().rposition(|entry| entry.thread == *thread && entry.store.is_same(store))?;
-        entries.remove(index).map(|entry| entry.warm)
+        entries.remove(index).map(|entry| entry.cached_state)
     }
 
     /// Caches the state of a thread whose run has ended.
-    pub(crate) fn insert(&self, thread: &ThreadId, store: &SharedCheckpointer, warm: CachedState) {
+    pub(crate) fn insert(&self, thread: &ThreadId, store: &SharedCheckpointer, cached_state: CachedState) {
         let mut entries = lock(&self.0);
         // No run can continue a thread of a checkpointer that was dropped.
         entries.retain(|entry| !entry.store.is_dropped());
         if entries.len() >= CAPACITY {
             entries.pop_front();
         }
-        entries.push_back(StateCacheEntry { thread: thread.clone(), store: store.into(), warm });
+        entries.push_back(StateCacheEntry { thread: thread.clone(), store: store.into(), cached_state });
     }
 }

@@ -79,7 +79,7 @@ impl DynNode for SubgraphNode {
 /// Returns the fields that the subgraph shares with its parent, or the payload of a send.
 fn shared_input(program: &Program, cx: &TaskContext) -> Result<UncheckedUpdate> {
     if let Some(payload) = cx.0.task.payload() {
-        let value = payload.to_json().map_err(|fault| Error::new(ErrorCode::InputInvalid, fault.message))?;
+        let value = payload.to_json().map_err(|error| Error::new(ErrorCode::InputInvalid, error.message))?;
         return match value {
             Value::Object(map) => Ok(UncheckedUpdate::Json(map)),
             _ => Err(Error::new(
@@ -184,7 +184,7 @@ impl SubgraphRun {
         let outcome = ended?;
         shared.add_warnings(&outcome.warnings);
         match outcome.end {
-            MachineEnd::Interrupted(questions) => Interrupts(cx.clone()).forward(questions).await,
+            MachineEnd::Interrupted(interrupts) => Interrupts(cx.clone()).forward(interrupts).await,
             MachineEnd::Failed(error) => Err(error.into()),
             end => {
                 Ok(Self { shared, machine, outcome: MachineOutcome { end, ..outcome }, baseline, summed_fields: sums })
@@ -214,7 +214,7 @@ impl SubgraphRun {
         let outer = &cx.0.shared.program.topology.name;
         let is_here = match &command.scope {
             CommandScope::Named(name) => name == outer,
-            CommandScope::Here | CommandScope::Parent => true,
+            CommandScope::Current | CommandScope::Parent => true,
         };
         if !is_here {
             return TaskOutput { parent_command: Some(Box::new(command.clone())), ..TaskOutput::default() };
@@ -274,7 +274,7 @@ impl SubgraphRun {
 }
 
 fn read(ops: &dyn FieldOps, state: &AnyState) -> Result<Value> {
-    ops.to_json(state).map_err(|fault| Error::internal(fault.to_string()))
+    ops.to_json(state).map_err(|error| Error::internal(error.to_string()))
 }
 
 /// Returns the shared fields that the parent sums: returning them as a whole would add them to themselves.
@@ -324,7 +324,7 @@ pub(crate) fn end_json(shared: &RunShared, ended: &Result<MachineOutcome>) -> (G
         Err(error) => return (GraphEnd::Failed(error.clone()), Value::Null),
     };
     let end = match &outcome.end {
-        MachineEnd::Interrupted(questions) => GraphEnd::Interrupted(questions.clone()),
+        MachineEnd::Interrupted(interrupts) => GraphEnd::Interrupted(interrupts.clone()),
         MachineEnd::Paused(_) => GraphEnd::Paused,
         MachineEnd::Drained => GraphEnd::Drained,
         MachineEnd::Failed(error) => return (GraphEnd::Failed(error.clone()), Value::Null),

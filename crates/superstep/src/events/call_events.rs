@@ -51,7 +51,7 @@ pub enum ModelEvent {
     /// The call has ended.
     Ended {
         /// Complete response.
-        answer: Arc<ChatResponse>,
+        response: Arc<ChatResponse>,
     },
     /// The call has failed.
     Failed {
@@ -97,7 +97,7 @@ pub enum ToolEvent {
         /// Result for the model.
         output: Value,
         /// Duration of the call.
-        took: Duration,
+        duration: Duration,
         /// Number of redactions in the result.
         redacted: RedactionCounts,
     },

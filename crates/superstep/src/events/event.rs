@@ -111,7 +111,7 @@ pub enum EventKind {
         /// Number of the failed attempt, starting at 1.
         attempt: u32,
         /// Delay before the next attempt.
-        wait: Duration,
+        delay: Duration,
         /// Error of the attempt.
         error: Error,
     },

@@ -36,7 +36,7 @@ pub(crate) fn update(topology: &Topology, update: &Update) -> Value {
         return Value::Null;
     }
     let writes = update.writes().iter().map(|write| {
-        let value = write.value.to_json().unwrap_or_else(|fault| json!({"__error__": fault.message}));
+        let value = write.value.to_json().unwrap_or_else(|error| json!({"__error__": error.message}));
         (topology.schema.field(write.field).name.to_string(), value)
     });
     let writes: Vec<(String, Value)> = writes.collect();

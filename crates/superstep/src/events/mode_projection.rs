@@ -104,8 +104,8 @@ impl ModeProjection {
         add: &mut dyn FnMut(StreamMode, StreamPartData),
     ) {
         match machine_event {
-            MachineEvent::TaskStarted { task, view: Some(view), .. } => {
-                drop(self.views.insert(*task, (graph.id, lists(view))));
+            MachineEvent::TaskStarted { task, state: Some(state), .. } => {
+                drop(self.views.insert(*task, (graph.id, lists(state))));
             }
             // The superstep has ended, also for cancelled tasks.
             MachineEvent::Values { .. } => self.views.retain(|_, (of, _)| *of != graph.id),
@@ -141,10 +141,10 @@ impl ModeProjection {
             MachineEvent::Values { state, is_visible: true, .. } if self.has(StreamMode::Values) => {
                 add(StreamMode::Values, StreamPartData::Json(json::values(graph, state)));
             }
-            MachineEvent::Interrupted { questions } => {
+            MachineEvent::Interrupted { interrupts } => {
                 for mode in [StreamMode::Values, StreamMode::Updates] {
                     if self.has(mode) {
-                        add(mode, StreamPartData::Json(json!({"__interrupt__": json::interrupts(questions)})));
+                        add(mode, StreamPartData::Json(json!({"__interrupt__": json::interrupts(interrupts)})));
                     }
                 }
             }
@@ -199,10 +199,10 @@ impl ModeProjection {
         };
         let mut payload = json!({"id": task.to_string(), "name": &**node});
         let kind = match machine_event {
-            MachineEvent::TaskStarted { view, sent, .. } => {
-                payload["input"] = match (sent, view) {
-                    (Some(sent), _) => sent.to_json().unwrap_or_default(),
-                    (None, Some(view)) => json::state(view),
+            MachineEvent::TaskStarted { state, send_payload, .. } => {
+                payload["input"] = match (send_payload, state) {
+                    (Some(payload), _) => payload.to_json().unwrap_or_default(),
+                    (None, Some(state)) => json::state(state),
                     (None, None) => Value::Null,
                 };
                 "task"
@@ -214,8 +214,8 @@ impl ModeProjection {
                         payload["result"] = json::update(&graph.topology, update)
                     }
                     MachineEvent::TaskFailed { error, .. } => payload["error"] = json::error(error),
-                    MachineEvent::TaskInterrupted { questions, .. } => {
-                        payload["interrupts"] = json::interrupts(questions)
+                    MachineEvent::TaskInterrupted { interrupts, .. } => {
+                        payload["interrupts"] = json::interrupts(interrupts)
                     }
                     _ => {}
                 }

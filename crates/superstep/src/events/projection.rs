@@ -78,10 +78,10 @@ impl Projection {
                 let scope = self.graph(graph).scope.clone();
                 let (kind, data) = match end {
                     GraphEnd::Failed(error) => ("on_chain_error", json!({"error": json::error(error)})),
-                    GraphEnd::Interrupted(questions) => {
+                    GraphEnd::Interrupted(interrupts) => {
                         let mut output = output.clone();
                         if let Value::Object(output) = &mut output {
-                            output.insert("__interrupt__".to_owned(), json::interrupts(questions));
+                            output.insert("__interrupt__".to_owned(), json::interrupts(interrupts));
                         }
                         ("on_chain_end", json!({"output": output}))
                     }
@@ -95,9 +95,9 @@ impl Projection {
                 let name = name.as_ref().unwrap_or(node);
                 out.push_back(EventSubject::task(name, *task, scope).event("on_custom_event", value.clone()));
             }
-            EventKind::Retry { task, node, attempt, wait, error } => {
+            EventKind::Retry { task, node, attempt, delay, error } => {
                 let Some(scope) = self.tasks.get(task).filter(|_| self.is_native_format()) else { return };
-                let data = json!({"attempt": attempt, "wait_ms": millis(*wait), "error": json::error(error)});
+                let data = json!({"attempt": attempt, "wait_ms": millis(*delay), "error": json::error(error)});
                 out.push_back(EventSubject::task(node, *task, scope).event("on_retry", data));
             }
         }
@@ -120,10 +120,10 @@ impl Projection {
 
     fn machine(&mut self, graph: &Arc<GraphRun>, machine_event: &MachineEvent, out: EventQueue<'_>) {
         match machine_event {
-            MachineEvent::TaskStarted { task, node, step, view, sent, checkpoint } => {
-                let input = match (sent, view) {
-                    (Some(sent), _) => sent.to_json().unwrap_or_else(|fault| json!({"__error__": fault.message})),
-                    (None, Some(view)) if self.includes_inputs => json::state(view),
+            MachineEvent::TaskStarted { task, node, step, state, send_payload, checkpoint } => {
+                let input = match (send_payload, state) {
+                    (Some(sent), _) => sent.to_json().unwrap_or_else(|error| json!({"__error__": error.message})),
+                    (None, Some(state)) if self.includes_inputs => json::state(state),
                     (None, _) => Value::Null,
                 };
                 let scope = TaskScope { id: *task, node: node.clone(), step: *step, checkpoint: *checkpoint };
@@ -145,9 +145,9 @@ impl Projection {
                 let subject = EventSubject::task(node, *task, &scope);
                 out.push_back(subject.event("on_chain_error", json!({"error": json::error(error)})));
             }
-            MachineEvent::TaskInterrupted { task, node, questions, .. } => {
+            MachineEvent::TaskInterrupted { task, node, interrupts, .. } => {
                 let scope = self.close_task(graph, *task, node);
-                let data = json!({"output": {"__interrupt__": json::interrupts(questions)}});
+                let data = json!({"output": {"__interrupt__": json::interrupts(interrupts)}});
                 out.push_back(EventSubject::task(node, *task, &scope).event("on_chain_end", data));
             }
             MachineEvent::Values { .. } => {
@@ -168,9 +168,9 @@ impl Projection {
                 let data = json!({"checkpoint_id": id.to_string(), "step": step, "source": source, "next": next});
                 out.push_back(EventSubject::graph(&scope).event("on_checkpoint", data));
             }
-            MachineEvent::Interrupted { questions } => {
+            MachineEvent::Interrupted { interrupts } => {
                 let scope = self.graph(graph).scope.clone();
-                let data = json!({"interrupts": json::interrupts(questions)});
+                let data = json!({"interrupts": json::interrupts(interrupts)});
                 out.push_back(EventSubject::graph(&scope).event("on_interrupt", data));
             }
             MachineEvent::Warning { code, field, message } => {
@@ -243,9 +243,9 @@ impl Projection {
                 let (chunk, message, index) = (chunk.clone(), call.message.clone(), *index);
                 ("on_chat_model_stream", EventData::Chunk { chunk, message, index, format: self.format })
             }
-            ModelEvent::Ended { answer } => {
+            ModelEvent::Ended { response } => {
                 self.calls.remove(&call.id);
-                ("on_chat_model_end", EventData::Json(self.answer(answer)))
+                ("on_chat_model_end", EventData::Json(self.response(response)))
             }
             ModelEvent::Failed { error } => {
                 self.calls.remove(&call.id);
@@ -263,11 +263,11 @@ impl Projection {
         }
     }
 
-    fn answer(&self, answer: &ChatResponse) -> Value {
-        let output = self.message(&answer.message);
+    fn response(&self, response: &ChatResponse) -> Value {
+        let output = self.message(&response.message);
         match self.format {
             EventFormat::LangChain => json!({"output": output}),
-            EventFormat::Superstep => json!({"output": output, "usage": answer.message.usage}),
+            EventFormat::Superstep => json!({"output": output, "usage": response.message.usage}),
         }
     }
 
@@ -284,9 +284,9 @@ impl Projection {
                 (name, run_id) = (PROGRESS.into(), run(call.task));
                 ("on_custom_event", json!({"tool": call.tool, "tool_call_id": call.call, "progress": value}))
             }
-            ToolEvent::Ended { output, took, redacted } => {
+            ToolEvent::Ended { output, duration, redacted } => {
                 self.calls.remove(&call.id);
-                let mut data = json!({"output": output, "duration_ms": millis(*took)});
+                let mut data = json!({"output": output, "duration_ms": millis(*duration)});
                 if !redacted.is_empty() {
                     data["redacted"] = redacted.into();
                 }

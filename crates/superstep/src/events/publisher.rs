@@ -146,10 +146,10 @@ impl EventPublisher {
         }
     }
 
-    pub(crate) async fn retry(&self, cx: &TaskContext, attempt: u32, wait: Duration, error: &NodeError) {
+    pub(crate) async fn retry(&self, cx: &TaskContext, attempt: u32, delay: Duration, error: &NodeError) {
         if !self.is_hidden(cx) {
             let (error, task) = (redact_error(cx, error.error().clone()), cx.task_id());
-            let kind = EventKind::Retry { node: cx.node().into(), task, attempt, wait, error };
+            let kind = EventKind::Retry { node: cx.node().into(), task, attempt, delay, error };
             self.publish_kind(&cx.0.shared, kind, |interest| interest.warnings).await;
         }
     }

@@ -44,47 +44,47 @@ impl GraphFile {
     }
 
     fn assemble(&self, components: &Components, outermost: Option<&Components>) -> Result<CompiledGraph<DynamicState>> {
-        let mut problems = Diagnostics::default();
+        let mut diagnostics = Diagnostics::default();
         let mut nodes = Vec::new();
         for (name, data) in &self.description.nodes {
             let maker = NodeFactory { file: self, components, name, at: below("/nodes", name) };
-            nodes.extend(maker.make(&data.kind, &mut problems));
+            nodes.extend(maker.make(&data.kind, &mut diagnostics));
         }
-        if !problems.is_empty() {
-            return Err(problems.into_error(&self.source, Some(&self.tree)));
+        if !diagnostics.is_empty() {
+            return Err(diagnostics.into_error(&self.source, Some(&self.tree)));
         }
         let mut graph = build_graph(&self.description, &self.schema, nodes);
         if let Some(components) = outermost {
             components.apply_storage(&mut graph);
         }
         graph.compile().map_err(|error| {
-            locate_error(&self.description, &error, &mut problems);
-            problems.into_error(&self.source, Some(&self.tree))
+            locate_error(&self.description, &error, &mut diagnostics);
+            diagnostics.into_error(&self.source, Some(&self.tree))
         })
     }
 }
 
 /// Compiles the graph with placeholder nodes, to collect the diagnostics of the graph compiler.
-pub(super) fn check(description: &GraphFileModel, schema: &Arc<Schema>, problems: &mut Diagnostics) {
+pub(super) fn check(description: &GraphFileModel, schema: &Arc<Schema>, diagnostics: &mut Diagnostics) {
     async fn nothing() {}
     let nodes = description.nodes.iter().map(|_| ComponentNode::new(nothing)).collect();
     if let Err(error) = build_graph(description, schema, nodes).compile() {
-        locate_error(description, &error, problems);
+        locate_error(description, &error, diagnostics);
     }
 }
 
 /// Adds locations to diagnostics of the graph compiler, which have none, by searching for the node that they name.
-fn locate_error(description: &GraphFileModel, error: &Error, problems: &mut Diagnostics) {
+fn locate_error(description: &GraphFileModel, error: &Error, diagnostics: &mut Diagnostics) {
     if error.diagnostics().is_empty() {
-        problems.at("", error.message(), error.help().map(str::to_owned));
+        diagnostics.at("", error.message(), error.help().map(str::to_owned));
     }
-    for problem in error.diagnostics() {
-        let named = problem.message.split('`').skip(1).step_by(2);
+    for diagnostic in error.diagnostics() {
+        let named = diagnostic.message.split('`').skip(1).step_by(2);
         let node = named.into_iter().find(|name| description.nodes.iter().any(|(node, _)| node == name));
         let about = [("migration", "/migrations"), ("input schema", "/input"), ("output schema", "/output")];
-        let key = about.into_iter().find(|(word, _)| problem.message.contains(word)).map(|(_, key)| key.to_owned());
+        let key = about.into_iter().find(|(word, _)| diagnostic.message.contains(word)).map(|(_, key)| key.to_owned());
         let at = key.or_else(|| node.map(|node| below("/nodes", node))).unwrap_or_default();
-        problems.at_key(&at, problem.message.clone(), problem.help.clone());
+        diagnostics.at_key(&at, diagnostic.message.clone(), diagnostic.help.clone());
     }
 }
 
@@ -144,7 +144,7 @@ fn apply_node_config(
     if data.defer {
         node = node.defer();
     }
-    node = data.was.iter().fold(node, NodeBuilder::renamed_from);
+    node = data.former_names.iter().fold(node, NodeBuilder::renamed_from);
     if let Some(targets) = targets(&data.kind) {
         node = node.goto_targets(targets.into_iter().map(endpoint));
     }
@@ -237,10 +237,10 @@ struct NodeFactory<'a> {
 }
 
 impl NodeFactory<'_> {
-    fn make(&self, kind: &NodeKindConfig, problems: &mut Diagnostics) -> Option<ComponentNode> {
+    fn make(&self, kind: &NodeKindConfig, diagnostics: &mut Diagnostics) -> Option<ComponentNode> {
         match kind {
-            NodeKindConfig::Model(data) => self.model(data, problems).map(ComponentNode::new),
-            NodeKindConfig::Tools(data) => self.tools(data, problems).map(ComponentNode::new),
+            NodeKindConfig::Model(data) => self.model(data, diagnostics).map(ComponentNode::new),
+            NodeKindConfig::Tools(data) => self.tools(data, diagnostics).map(ComponentNode::new),
             NodeKindConfig::Condition(data) => {
                 let condition = ConditionNode::default_to(endpoint(&data.otherwise));
                 let add = |node: ConditionNode, route: &super::model::RouteConfig| {
@@ -253,46 +253,46 @@ impl NodeFactory<'_> {
                 Some(ComponentNode::new(map.when_empty(endpoint(&data.otherwise))))
             }
             NodeKindConfig::Interrupt(data) => interrupt_node(data).map(ComponentNode::new),
-            NodeKindConfig::Set(data) => Some(ComponentNode::new(self.set(data, problems))),
+            NodeKindConfig::Set(data) => Some(ComponentNode::new(self.set(data, diagnostics))),
             NodeKindConfig::Subgraph(data) => match (&data.graph, &data.read) {
-                (Some(graph), _) => self.require("graph", self.components.find_graph(graph), problems),
+                (Some(graph), _) => self.require("graph", self.components.find_graph(graph), diagnostics),
                 (None, Some(file)) => match file.assemble(self.components, None) {
                     Ok(graph) => Some(ComponentNode::new(graph)),
                     Err(error) => {
-                        problems.add_file_error(&below(&self.at, "file"), &error);
+                        diagnostics.add_file_error(&below(&self.at, "file"), &error);
                         None
                     }
                 },
                 (None, None) => None,
             },
-            NodeKindConfig::Rust(data) => self.require("node", self.components.find_node(&data.node), problems),
+            NodeKindConfig::Rust(data) => self.require("node", self.components.find_node(&data.node), diagnostics),
         }
     }
 
     /// Returns a component, or adds a diagnostic at the key that names it.
-    fn require<T>(&self, key: &str, component: Result<T>, problems: &mut Diagnostics) -> Option<T> {
+    fn require<T>(&self, key: &str, component: Result<T>, diagnostics: &mut Diagnostics) -> Option<T> {
         component
-            .map_err(|error| problems.at(&below(&self.at, key), error.message(), error.help().map(str::to_owned)))
+            .map_err(|error| diagnostics.at(&below(&self.at, key), error.message(), error.help().map(str::to_owned)))
             .ok()
     }
 
-    fn found_tools(&self, names: &[String], problems: &mut Diagnostics) -> Vec<superstep_core::port::SharedTool> {
+    fn found_tools(&self, names: &[String], diagnostics: &mut Diagnostics) -> Vec<superstep_core::port::SharedTool> {
         let keys = names.iter().enumerate().map(|(number, name)| (format!("tools/{number}"), name));
         let mut tools = Vec::new();
         for (key, name) in keys {
             let at = format!("{}/{key}", self.at);
             match self.components.find_tools([name.as_str()]) {
                 Ok(resolved) => tools.extend(resolved),
-                Err(error) => problems.at(&at, error.message(), error.help().map(str::to_owned)),
+                Err(error) => diagnostics.at(&at, error.message(), error.help().map(str::to_owned)),
             }
         }
         tools
     }
 
-    fn model(&self, data: &ModelNodeConfig, problems: &mut Diagnostics) -> Option<ModelNode> {
-        let tools = self.found_tools(&data.tools, problems);
+    fn model(&self, data: &ModelNodeConfig, diagnostics: &mut Diagnostics) -> Option<ModelNode> {
+        let tools = self.found_tools(&data.tools, diagnostics);
         let mut model_node =
-            ModelNode::new(self.require("model", self.components.find_model(&data.model), problems)?).tools(tools);
+            ModelNode::new(self.require("model", self.components.find_model(&data.model), diagnostics)?).tools(tools);
         if let Some(prompt) = &data.prompt.read {
             model_node = model_node.prompt(prompt.clone());
         }
@@ -314,8 +314,8 @@ impl NodeFactory<'_> {
         Some(model_node)
     }
 
-    fn tools(&self, data: &ToolNodeConfig, problems: &mut Diagnostics) -> Option<ToolNode> {
-        let tools = self.found_tools(&data.tools, problems);
+    fn tools(&self, data: &ToolNodeConfig, diagnostics: &mut Diagnostics) -> Option<ToolNode> {
+        let tools = self.found_tools(&data.tools, diagnostics);
         let policy = ToolPolicy::allow(&data.policy.allow)
             .and_require_approval(&data.policy.require_approval)
             .and_deny(&data.policy.deny);
@@ -323,16 +323,16 @@ impl NodeFactory<'_> {
         if data.errors == Some(ToolErrorsConfig::Propagate) {
             tool_node = tool_node.error_handling(ToolErrorHandling::Propagate);
         }
-        if let Some(seconds) = data.call_timeout {
+        if let Some(seconds) = data.tool_timeout {
             tool_node = tool_node.timeout(Duration::from_secs_f64(seconds));
         }
         if let Some(calls) = data.max_concurrency {
             tool_node = tool_node.max_concurrency(calls);
         }
-        Some(if data.ask_together { tool_node.batch_approvals() } else { tool_node })
+        Some(if data.batch_approvals { tool_node.batch_approvals() } else { tool_node })
     }
 
-    fn set(&self, data: &SetNodeConfig, problems: &mut Diagnostics) -> SetNode {
+    fn set(&self, data: &SetNodeConfig, diagnostics: &mut Diagnostics) -> SetNode {
         let mut set_node = SetNode::new();
         for (field, value) in &data.values {
             set_node = set_node.value(field, value.clone());
@@ -340,7 +340,7 @@ impl NodeFactory<'_> {
         for (field, text) in &data.templates {
             match load::inline(self.name, self.file.description.top.version, text) {
                 Ok(prompt) => set_node = set_node.template(field, prompt),
-                Err(error) => problems.at(&self.at, error.message(), None),
+                Err(error) => diagnostics.at(&self.at, error.message(), None),
             }
         }
         for (field, from) in &data.copies {
@@ -360,12 +360,14 @@ fn interrupt_node(data: &InterruptNodeConfig) -> Option<InterruptNode> {
 
 /// Returns the JSON Schema of a resume value.
 pub(super) fn resume_schema(data: &InterruptNodeConfig) -> Option<Value> {
-    data.answer.as_ref().and_then(|answer| FieldType::parse(answer).ok()).map(|kind| kind.to_json_schema())
+    data.resume_type.as_ref().and_then(|value| FieldType::parse(value).ok()).map(|kind| kind.to_json_schema())
 }
 
 /// Returns the name of a response format, with the characters that model providers accept.
 pub(super) fn format_name(node: &str) -> String {
-    node.chars().map(|letter| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' }).collect()
+    node.chars()
+        .map(|character| if character.is_ascii_alphanumeric() || character == '-' { character } else { '_' })
+        .collect()
 }
 
 pub(super) fn endpoint(name: &str) -> Endpoint {

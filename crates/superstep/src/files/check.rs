@@ -26,7 +26,7 @@ mod edges;
 pub(super) struct FileChecker<'a> {
     pub(super) description: &'a GraphFileModel,
     pub(super) schema: &'a Arc<Schema>,
-    pub(super) problems: &'a mut Diagnostics,
+    pub(super) diagnostics: &'a mut Diagnostics,
 }
 
 /// Returns the item names of nodes that are targets of map nodes.
@@ -47,7 +47,7 @@ impl FileChecker<'_> {
         for (name, node) in &description.nodes {
             let at = below("/nodes", name);
             if name == START || name == END {
-                self.problems.at_key(&at, format!("`{name}` is not a valid node name"), None);
+                self.diagnostics.at_key(&at, format!("`{name}` is not a valid node name"), None);
             }
             match &node.kind {
                 NodeKindConfig::Model(model) => self.model(name, &at, model),
@@ -93,7 +93,7 @@ impl FileChecker<'_> {
             None => true,
         };
         if model.output.is_none() && model.messages.is_none() {
-            self.problems.at(
+            self.diagnostics.at(
                 at,
                 "`output` is missing",
                 Some(
@@ -105,7 +105,7 @@ impl FileChecker<'_> {
         }
         if model.schema.is_some() && writes_messages {
             let help = "set `output` to a field that is not a message list";
-            self.problems.at(
+            self.diagnostics.at(
                 &below(at, "schema"),
                 "a response with a schema cannot be written to a message list",
                 Some(help.to_owned()),
@@ -113,7 +113,7 @@ impl FileChecker<'_> {
         }
         if !model.tools.is_empty() && !writes_messages {
             let help = "remove `output`; tool calls are part of the message";
-            self.problems.at(
+            self.diagnostics.at(
                 &below(at, "tools"),
                 "a model node with tools must write to a message list",
                 Some(help.to_owned()),
@@ -127,12 +127,14 @@ impl FileChecker<'_> {
         self.check_duplicates(&below(at, "tools"), &tools.tools);
         let tool_names: Vec<&str> = tools.tools.iter().map(String::as_str).collect();
         let policy = below(at, "policy");
-        for (key, names) in
-            [("allow", &tools.policy.allow), ("ask", &tools.policy.require_approval), ("deny", &tools.policy.deny)]
-        {
+        for (key, names) in [
+            ("allow", &tools.policy.allow),
+            ("require_approval", &tools.policy.require_approval),
+            ("deny", &tools.policy.deny),
+        ] {
             for (at, name) in item_pointers(&below(&policy, key), names) {
                 if name != "*" && !tool_names.contains(&name) {
-                    self.problems.at(
+                    self.diagnostics.at(
                         &at,
                         format!("the node has no tool `{name}`"),
                         Some(did_you_mean_or_list(name, &tool_names)),
@@ -160,12 +162,12 @@ impl FileChecker<'_> {
                 }
             }
             TestCheck::Not(test) => self.test(node, &below(at, "not"), test),
-            TestCheck::WantsTools(field) => self.message_list(&below(at, "wants_tools"), field),
+            TestCheck::HasToolCalls(field) => self.message_list(&below(at, "has_tool_calls"), field),
             TestCheck::Field { field, at: value_pointer, .. } => {
                 self.value(node, &below(at, "field"), field);
                 if value_pointer.as_ref().is_some_and(|pointer| !pointer.is_empty() && !pointer.starts_with('/')) {
                     let help = Some("a JSON pointer must start with `/`".to_owned());
-                    self.problems.at(&below(at, "at"), "not a JSON pointer", help);
+                    self.diagnostics.at(&below(at, "at"), "not a JSON pointer", help);
                 }
             }
         }
@@ -174,12 +176,12 @@ impl FileChecker<'_> {
     fn map(&mut self, at: &str, map: &MapNodeConfig) {
         if self.field(&below(at, "over"), &map.over).is_some_and(|field| !may_be_list(field)) {
             let fact = format!("`{}` is not a list", map.over);
-            self.problems.at(&below(at, "over"), fact, Some("give it the type `array`".to_owned()));
+            self.diagnostics.at(&below(at, "over"), fact, Some("give it the type `array`".to_owned()));
         }
         self.target(&below(at, "else"), &map.otherwise);
         let pointer = below(at, "to");
         if map.to == END || map.to == START {
-            self.problems.at(
+            self.diagnostics.at(
                 &pointer,
                 format!("`{}` cannot be the target of a map", map.to),
                 Some("use the name of a node".to_owned()),
@@ -192,7 +194,7 @@ impl FileChecker<'_> {
             let single = self.schema.find(name).map(|id| self.schema.field(id)).filter(|field| field.reducer.is_none());
             if single.is_some_and(|field| !is_messages(field)) {
                 let fact = format!("several tasks of `{}` write `{name}`, which has no reducer", map.to);
-                self.problems.at(&pointer, fact, Some(format!("give `{name}` a reducer, such as `append`")));
+                self.diagnostics.at(&pointer, fact, Some(format!("give `{name}` a reducer, such as `append`")));
             }
         }
     }
@@ -200,7 +202,7 @@ impl FileChecker<'_> {
     fn interrupt(&mut self, name: &str, at: &str, interrupt: &InterruptNodeConfig) {
         self.prompt(name, at, &interrupt.prompt, true);
         self.field(&below(at, "output"), &interrupt.output);
-        for (pointer, field) in item_pointers(&below(at, "show"), &interrupt.payload_fields) {
+        for (pointer, field) in item_pointers(&below(at, "payload_fields"), &interrupt.payload_fields) {
             self.value(name, &pointer, field);
         }
     }
@@ -208,7 +210,7 @@ impl FileChecker<'_> {
     fn subgraph(&mut self, at: &str, subgraph: &SubgraphNodeConfig) {
         if subgraph.graph.is_some() == subgraph.file.is_some() {
             let fact = "set either `graph` or `file`, not both";
-            self.problems.at(at, fact, Some("`graph` is the name of a component, `file` is a path".to_owned()));
+            self.diagnostics.at(at, fact, Some("`graph` is the name of a component, `file` is a path".to_owned()));
         }
     }
 
@@ -223,25 +225,29 @@ impl FileChecker<'_> {
             for field in fields {
                 let pointer = below(&below(at, key), field);
                 if self.find_field(&pointer, field, true).is_some() && !written.insert(field) {
-                    self.problems.at_key(&pointer, format!("the node writes `{field}` twice"), None);
+                    self.diagnostics.at_key(&pointer, format!("the node writes `{field}` twice"), None);
                 }
             }
         }
         if written.is_empty() && set.values.len() + set.templates.len() + set.copies.len() == 0 {
-            self.problems.at(at, "the node writes no field", Some("add `values`, `templates` or `copies`".to_owned()));
+            self.diagnostics.at(
+                at,
+                "the node writes no field",
+                Some("add `values`, `templates` or `copies`".to_owned()),
+            );
         }
         for (field, value) in &set.values {
             let target_field =
                 self.schema.find(field).map(|id| self.schema.field(id)).filter(|field| field.reducer.is_none());
             for fault in target_field.and_then(|field| field.field_type.check(value).err()).unwrap_or_default() {
-                self.problems.fault(&below(&below(at, "values"), field), fault);
+                self.diagnostics.fault(&below(&below(at, "values"), field), fault);
             }
         }
         for (field, text) in &set.templates {
             let pointer = below(&below(at, "templates"), field);
             match super::load::inline(name, self.description.top.version, text) {
                 Ok(prompt) => self.placeholders(name, &pointer, &prompt),
-                Err(error) => self.problems.at(&pointer, error.message(), error.help().map(str::to_owned)),
+                Err(error) => self.diagnostics.at(&pointer, error.message(), error.help().map(str::to_owned)),
             }
         }
         for (field, from) in &set.copies {
@@ -252,14 +258,14 @@ impl FileChecker<'_> {
     fn prompt(&mut self, node: &str, at: &str, prompt: &PromptConfig, required: bool) {
         match (&prompt.text, &prompt.file) {
             (Some(_), Some(_)) => {
-                self.problems.at(
+                self.diagnostics.at(
                     at,
                     "set either `prompt` or `prompt_file`, not both",
                     Some("remove one of them".to_owned()),
                 );
             }
             (None, None) if required => {
-                self.problems.at(at, "`prompt` is missing", Some("add `prompt` or `prompt_file`".to_owned()));
+                self.diagnostics.at(at, "`prompt` is missing", Some("add `prompt` or `prompt_file`".to_owned()));
             }
             _ => {}
         }
@@ -296,7 +302,7 @@ impl FileChecker<'_> {
     fn find_field(&mut self, at: &str, name: &str, is_key: bool) -> Option<&Field> {
         let schema = self.schema;
         let Some(id) = schema.find(name) else {
-            if self.problems.is_full() {
+            if self.diagnostics.is_full() {
                 return None;
             }
             let field_names: Vec<&str> = schema.fields().iter().map(|field| &*field.name).collect();
@@ -305,8 +311,8 @@ impl FileChecker<'_> {
                 did_you_mean_or_list(name, &field_names),
             );
             match is_key {
-                true => self.problems.at_key(at, fact, Some(help)),
-                false => self.problems.at(at, fact, Some(help)),
+                true => self.diagnostics.at_key(at, fact, Some(help)),
+                false => self.diagnostics.at(at, fact, Some(help)),
             }
             return None;
         };
@@ -316,7 +322,7 @@ impl FileChecker<'_> {
     fn message_list(&mut self, at: &str, name: &str) {
         if self.field(at, name).is_some_and(|field| !is_messages(field)) {
             let help = Some("give the field the type `messages`".to_owned());
-            self.problems.at(at, format!("`{name}` is not a message list"), help);
+            self.diagnostics.at(at, format!("`{name}` is not a message list"), help);
         }
     }
 
@@ -330,7 +336,7 @@ impl FileChecker<'_> {
     /// Checks the target of a goto.
     fn target(&mut self, at: &str, name: &str) {
         if name == START {
-            self.problems.at(at, "`START` cannot be a target", None);
+            self.diagnostics.at(at, "`START` cannot be a target", None);
         } else if name != END {
             self.node(at, name);
         }
@@ -338,10 +344,10 @@ impl FileChecker<'_> {
 
     fn node(&mut self, at: &str, name: &str) {
         let mut node_names: Vec<&str> = self.description.nodes.iter().map(|(name, _)| name.as_str()).collect();
-        if !node_names.contains(&name) && !self.problems.is_full() {
+        if !node_names.contains(&name) && !self.diagnostics.is_full() {
             node_names.push(END);
             let fact = format!("no node `{}`", super::value_type::truncate_for_message(name));
-            self.problems.at(at, fact, Some(did_you_mean_or_list(name, &node_names)));
+            self.diagnostics.at(at, fact, Some(did_you_mean_or_list(name, &node_names)));
         }
     }
 
@@ -349,7 +355,11 @@ impl FileChecker<'_> {
         let mut seen = BTreeSet::new();
         for (pointer, name) in item_pointers(at, names) {
             if !seen.insert(name) {
-                self.problems.at(&pointer, format!("duplicate name `{name}`"), Some("remove one of them".to_owned()));
+                self.diagnostics.at(
+                    &pointer,
+                    format!("duplicate name `{name}`"),
+                    Some("remove one of them".to_owned()),
+                );
             }
         }
     }

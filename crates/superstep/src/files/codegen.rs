@@ -176,7 +176,7 @@ fn write_policies(file: &GraphFile, (name, node): (&str, &NodeConfig), body: &mu
     if node.defer {
         calls.push(".defer()".to_owned());
     }
-    calls.extend(node.was.iter().map(|was| format!(".renamed_from({})", quoted(was))));
+    calls.extend(node.former_names.iter().map(|name| format!(".renamed_from({})", quoted(name))));
     if let Some(targets) = targets(&node.kind) {
         let list = body.texts("targets", &ends(&targets));
         calls.push(format!(".goto_targets({list})"));
@@ -237,9 +237,9 @@ fn write_tools(data: &ToolNodeConfig, body: &mut FunctionBody) {
     if data.errors == Some(ToolErrorsConfig::Propagate) {
         calls.push(".error_handling(superstep::tools::ToolErrorHandling::Propagate)".to_owned());
     }
-    calls.extend(data.call_timeout.map(|time| format!(".timeout({})", seconds(time))));
+    calls.extend(data.tool_timeout.map(|time| format!(".timeout({})", seconds(time))));
     calls.extend(data.max_concurrency.map(|calls| format!(".max_concurrency({calls})")));
-    calls.extend(data.ask_together.then(|| ".batch_approvals()".to_owned()));
+    calls.extend(data.batch_approvals.then(|| ".batch_approvals()".to_owned()));
     let list = body.list("tools", &names(&data.tools));
     body.line(&format!("let tools = parts.find_tools({list})?;"));
     body.chain("let step = ", "ToolNode::new(tools)", &calls);
@@ -251,11 +251,11 @@ fn write_ask(data: &InterruptNodeConfig, function: &str, page: &mut RustModule, 
         write_prompt("question", prompt, function, page, body);
     }
     if let Some(schema) = resume_schema(data) {
-        body.line(&format!("let answer = {};", rust_writer::json(&schema, 4, 100)));
-        calls.push(".resume_schema(answer)".to_owned());
+        body.line(&format!("let resume_schema = {};", rust_writer::json(&schema, 4, 100)));
+        calls.push(".resume_schema(resume_schema)".to_owned());
     }
     if !data.payload_fields.is_empty() {
-        let list = body.list("show", &names(&data.payload_fields));
+        let list = body.list("payload_fields", &names(&data.payload_fields));
         calls.push(format!(".payload_fields({list})"));
     }
     body.chain("let step = ", &format!("InterruptNode::new(question, {})", quoted(&data.output)), &calls);

@@ -25,7 +25,7 @@ pub struct Condition(pub(super) ConditionKind);
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ConditionKind {
     Field { field: String, at: Option<String>, is: Comparison },
-    WantsTools(String),
+    HasToolCalls(String),
     All(Vec<Condition>),
     Any(Vec<Condition>),
     Not(Box<Condition>),
@@ -60,14 +60,14 @@ impl Condition {
 
     /// Creates a condition that is true for a number of at least this value, or a text that does not sort before it.
     #[must_use]
-    pub fn at_least(field: impl Into<String>, least: impl Into<Value>) -> Self {
-        Self::field(field, Comparison::AtLeast(least.into()))
+    pub fn at_least(field: impl Into<String>, min: impl Into<Value>) -> Self {
+        Self::field(field, Comparison::AtLeast(min.into()))
     }
 
     /// Creates a condition that is true for a number of at most this value, or a text that does not sort after it.
     #[must_use]
-    pub fn at_most(field: impl Into<String>, most: impl Into<Value>) -> Self {
-        Self::field(field, Comparison::AtMost(most.into()))
+    pub fn at_most(field: impl Into<String>, max: impl Into<Value>) -> Self {
+        Self::field(field, Comparison::AtMost(max.into()))
     }
 
     /// Creates a condition that is true for a text that contains this text, or a list that contains this item.
@@ -91,7 +91,7 @@ impl Condition {
     /// Creates a condition that is true if the last message of this field has open tool calls.
     #[must_use]
     pub fn has_tool_calls(field: impl Into<String>) -> Self {
-        Self(ConditionKind::WantsTools(field.into()))
+        Self(ConditionKind::HasToolCalls(field.into()))
     }
 
     /// Creates a condition that is true if all of these are true.
@@ -127,7 +127,7 @@ impl Condition {
             ConditionKind::All(tests) => tests.iter().all(|test| test.evaluate(values)),
             ConditionKind::Any(tests) => tests.iter().any(|test| test.evaluate(values)),
             ConditionKind::Not(test) => !test.evaluate(values),
-            ConditionKind::WantsTools(field) => values.messages(field).is_some_and(has_pending_tool_calls),
+            ConditionKind::HasToolCalls(field) => values.messages(field).is_some_and(has_pending_tool_calls),
             ConditionKind::Field { field, at, is } => {
                 let value = values.get(field);
                 let actual = at.as_ref().map_or(Some(&*value), |at| value.pointer(at));
@@ -141,7 +141,7 @@ impl Condition {
         match &self.0 {
             ConditionKind::All(tests) | ConditionKind::Any(tests) => tests.iter().flat_map(Self::fields).collect(),
             ConditionKind::Not(test) => test.fields(),
-            ConditionKind::WantsTools(field) | ConditionKind::Field { field, .. } => vec![field],
+            ConditionKind::HasToolCalls(field) | ConditionKind::Field { field, .. } => vec![field],
         }
     }
 }
@@ -151,8 +151,8 @@ impl Comparison {
         match self {
             Self::Equals(value) => is_equal(actual, value),
             Self::OneOf(values) => values.iter().any(|value| is_equal(actual, value)),
-            Self::AtLeast(least) => compare(actual, least).is_some_and(Ordering::is_ge),
-            Self::AtMost(most) => compare(actual, most).is_some_and(Ordering::is_le),
+            Self::AtLeast(min) => compare(actual, min).is_some_and(Ordering::is_ge),
+            Self::AtMost(max) => compare(actual, max).is_some_and(Ordering::is_le),
             Self::Contains(part) => match (actual, part) {
                 (Value::String(text), Value::String(part)) => text.contains(part.as_str()),
                 (Value::Array(items), part) => items.iter().any(|item| is_equal(item, part)),
@@ -180,7 +180,7 @@ fn compare(actual: &Value, value: &Value) -> Option<Ordering> {
 
 /// Operators of a condition; each condition has exactly one.
 pub(super) const CONDITION_KEYS: [&str; 10] =
-    ["equals", "one_of", "at_least", "at_most", "contains", "exists", "wants_tools", "all", "any", "not"];
+    ["equals", "one_of", "at_least", "at_most", "contains", "exists", "has_tool_calls", "all", "any", "not"];
 
 /// Operators that compare a `field`.
 pub(super) const FIELD_CONDITION_KEYS: [&str; 6] = ["equals", "one_of", "at_least", "at_most", "contains", "exists"];
@@ -196,7 +196,7 @@ struct RawCondition {
     at_most: Option<Value>,
     contains: Option<Value>,
     exists: Option<bool>,
-    wants_tools: Option<String>,
+    has_tool_calls: Option<String>,
     all: Option<Vec<Condition>>,
     any: Option<Vec<Condition>>,
     not: Option<Box<Condition>>,
@@ -209,7 +209,7 @@ impl TryFrom<RawCondition> for Condition {
         let kind = (words.all.map(ConditionKind::All))
             .or(words.any.map(ConditionKind::Any))
             .or(words.not.map(ConditionKind::Not))
-            .or(words.wants_tools.map(ConditionKind::WantsTools));
+            .or(words.has_tool_calls.map(ConditionKind::HasToolCalls));
         if let Some(kind) = kind {
             return Ok(Self(kind));
         }

@@ -65,15 +65,15 @@ impl Diagnostics {
         self.add(SourceLocation::Key(pointer.to_owned()), message.into(), help);
     }
 
-    pub(super) fn fault(&mut self, pointer: &str, fault: ValidationError) {
-        self.at(&format!("{pointer}{}", fault.pointer), fault.message, fault.help);
+    pub(super) fn fault(&mut self, pointer: &str, error: ValidationError) {
+        self.at(&format!("{pointer}{}", error.pointer), error.message, error.help);
     }
 
     /// Adds the diagnostics of another file, which have their own locations; if the error has none, the error itself.
     pub(super) fn add_file_error(&mut self, pointer: &str, error: &Error) {
         match error.diagnostics() {
             [] => self.at(pointer, error.message(), error.help().map(str::to_owned)),
-            problems => self.included_files.extend(problems.iter().cloned()),
+            diagnostics => self.included_files.extend(diagnostics.iter().cloned()),
         }
     }
 
@@ -103,7 +103,7 @@ impl Diagnostics {
         elsewhere.dedup();
         let more = (self.dropped + located.len() + elsewhere.len()).saturating_sub(MAX_LISTED);
         // Lines are counted from the start of the text, so only for listed diagnostics.
-        let problems = located
+        let diagnostics = located
             .into_iter()
             .take(MAX_LISTED)
             .map(|(offset, FileDiagnostic { message, help, .. })| Diagnostic {
@@ -117,7 +117,7 @@ impl Diagnostics {
         let error = Error::with_diagnostics(
             ErrorCode::InvalidGraph,
             format!("graph file `{}` is invalid", source.name),
-            problems,
+            diagnostics,
         );
         if more == 0 { error } else { error.with_help(format!("and {more} more problems")) }
     }

@@ -91,7 +91,7 @@ pub(super) static TEST_KEYS: [FileKey; 12] = [
         "true if the value is a string that contains this one, or a list that contains this item",
     ),
     optional("exists", &ValueType::Bool, "true if the value exists and is not null; with `false`, true if it does not"),
-    optional("wants_tools", &ValueType::Name, "true if the last message of this field has tool calls"),
+    optional("has_tool_calls", &ValueType::Name, "true if the last message of this field has tool calls"),
     optional("all", &ValueType::List(&TEST), "true if all of these conditions are true"),
     optional("any", &ValueType::List(&TEST), "true if at least one of these conditions is true"),
     optional("not", &TEST, "true if this condition is false"),
@@ -111,7 +111,7 @@ pub(super) static ROUTE_KEYS: [FileKey; 2] = [
 static POLICY: ValueType = ValueType::Table(&POLICY_KEYS);
 pub(super) static POLICY_KEYS: [FileKey; 3] = [
     optional("allow", &NAMES, "tools that run without approval; `*` selects all tools that are not listed"),
-    optional("ask", &NAMES, "tools that require the approval of a person"),
+    optional("require_approval", &NAMES, "tools that require the approval of a person"),
     optional("deny", &NAMES, "tools that never run"),
 ];
 
@@ -122,7 +122,7 @@ pub(super) static COMMON_NODE_KEYS: [FileKey; 6] = [
     optional("retry", &RETRY, "retry policy of the node"),
     optional("timeout", &ValueType::SecondsOr(&TIMEOUT), "timeout of an attempt, in seconds"),
     optional("defer", &ValueType::Bool, "if true, the node runs only when no other task is scheduled"),
-    optional("was", &NAMES, "former names of the node, under which existing threads may have scheduled it"),
+    optional("former_names", &NAMES, "former names of the node, under which existing threads may have scheduled it"),
 ];
 
 /// The kinds of nodes.
@@ -179,10 +179,10 @@ static TOOLS: [FileKey; 7] = [
         &ValueType::Enum(&["text", "propagate"]),
         "on failure of a tool call: `text` returns the error to the model, `propagate` fails the node",
     ),
-    optional("call_timeout", &ValueType::Seconds, "timeout of a tool call, in seconds; default: 60"),
+    optional("tool_timeout", &ValueType::Seconds, "timeout of a tool call, in seconds; default: 60"),
     optional("max_concurrency", &ValueType::Integer(1), "maximum number of concurrent tool calls"),
     optional(
-        "ask_together",
+        "batch_approvals",
         &ValueType::Bool,
         "if true, one interrupt requests approval for all tool calls of \
          a message",
@@ -202,11 +202,11 @@ static MAP: [FileKey; 4] = [
 ];
 
 static INTERRUPT: [FileKey; 5] = [
-    optional("prompt", &ValueType::Text, "question, with placeholders such as `{{field}}`"),
-    optional("prompt_file", &ValueType::Name, "file with the question, in the folder of the graph file"),
+    optional("prompt", &ValueType::Text, "prompt, with placeholders such as `{{field}}`"),
+    optional("prompt_file", &ValueType::Name, "prompt file, in the folder of the graph file"),
     required("output", &ValueType::Name, "field for the resume value"),
-    optional("answer", &ValueType::Type, "type of the resume value; default: any value"),
-    optional("show", &NAMES, "fields to show with the question"),
+    optional("resume_type", &ValueType::Type, "type of the resume value; default: any value"),
+    optional("payload_fields", &NAMES, "state fields copied into the interrupt payload"),
 ];
 
 static SUBGRAPH: [FileKey; 2] = [

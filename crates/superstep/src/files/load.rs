@@ -79,19 +79,19 @@ impl FileLoader {
     }
 
     pub(super) fn parse(&mut self, source: SourceText, format: FileFormat, folder: Option<&Path>) -> Result<GraphFile> {
-        let mut problems = Diagnostics::default();
+        let mut diagnostics = Diagnostics::default();
         if source.text.len() as u64 > MAX_FILE_BYTES {
-            problems.at_offset(0, format!("the file is longer than {MAX_FILE_BYTES} bytes"), None);
-            return Err(problems.into_error(&source, None));
+            diagnostics.at_offset(0, format!("the file is longer than {MAX_FILE_BYTES} bytes"), None);
+            return Err(diagnostics.into_error(&source, None));
         }
-        let Some(tree) = SpannedValue::parse(&source.text, format, &mut problems) else {
-            return Err(problems.into_error(&source, None));
+        let Some(tree) = SpannedValue::parse(&source.text, format, &mut diagnostics) else {
+            return Err(diagnostics.into_error(&source, None));
         };
-        match self.read(&source, &tree, folder, &mut problems) {
-            Some((description, schema)) if problems.is_empty() => {
+        match self.read(&source, &tree, folder, &mut diagnostics) {
+            Some((description, schema)) if diagnostics.is_empty() => {
                 Ok(GraphFile { source: Arc::new(source), tree: Arc::new(tree), description, schema, files: Vec::new() })
             }
-            _ => Err(problems.into_error(&source, Some(&tree))),
+            _ => Err(diagnostics.into_error(&source, Some(&tree))),
         }
     }
 
@@ -100,17 +100,17 @@ impl FileLoader {
         source: &SourceText,
         tree: &SpannedValue,
         folder: Option<&Path>,
-        problems: &mut Diagnostics,
+        diagnostics: &mut Diagnostics,
     ) -> Option<(GraphFileModel, Arc<Schema>)> {
-        check(&ValueType::Table(&TOP_LEVEL_KEYS), tree, "", problems);
-        let schema = schema(tree, problems);
-        if !problems.is_empty() {
+        check(&ValueType::Table(&TOP_LEVEL_KEYS), tree, "", diagnostics);
+        let schema = schema(tree, diagnostics);
+        if !diagnostics.is_empty() {
             return None;
         }
         let mut description = match GraphFileModel::read(tree) {
             Ok(description) => description,
             Err(error) => {
-                problems.at("", format!("unreadable: {error}"), None);
+                diagnostics.at("", format!("unreadable: {error}"), None);
                 return None;
             }
         };
@@ -120,7 +120,7 @@ impl FileLoader {
             let mut prompt = |prompt: &mut PromptConfig| {
                 if let Err(error) = self.prompt((name, version), prompt, folder) {
                     let key = if prompt.file.is_some() { "prompt_file" } else { "prompt" };
-                    problems.at(&below(&at, key), error.message(), error.help().map(str::to_owned));
+                    diagnostics.at(&below(&at, key), error.message(), error.help().map(str::to_owned));
                 }
             };
             match &mut node.kind {
@@ -131,16 +131,16 @@ impl FileLoader {
                     let at = below(&at, "file");
                     match self.resolve_in_folder(folder, file).and_then(|path| self.graph(source, file, &path)) {
                         Ok(graph) => subgraph.read = Some(graph),
-                        Err(error) => problems.add_file_error(&at, &error),
+                        Err(error) => diagnostics.add_file_error(&at, &error),
                     }
                 }
                 _ => {}
             }
         }
         let schema = schema?;
-        FileChecker { description: &description, schema: &schema, problems }.run();
-        if problems.is_empty() {
-            build::check(&description, &schema, problems);
+        FileChecker { description: &description, schema: &schema, diagnostics }.run();
+        if diagnostics.is_empty() {
+            build::check(&description, &schema, diagnostics);
         }
         Some((description, schema))
     }
@@ -236,25 +236,25 @@ fn depth(graph: &GraphFile) -> usize {
 }
 
 /// Builds the schema of the state. Errors are reported with their location in the file.
-fn schema(tree: &SpannedValue, problems: &mut Diagnostics) -> Option<Arc<Schema>> {
+fn schema(tree: &SpannedValue, diagnostics: &mut Diagnostics) -> Option<Arc<Schema>> {
     let state = tree.get("state").filter(|state| matches!(state.kind, SpannedKind::Map(_)))?;
     let name = tree.get("name").map(SpannedValue::to_json);
     let version =
         tree.get("version").and_then(|tree| tree.to_json().as_u64()).and_then(|version| version.try_into().ok());
     for entry in state.entries().iter().filter(|entry| !matches!(entry.value.kind, SpannedKind::Map(_))) {
         let help = Some("use a table of options, such as `{ type = \"string\" }`".to_owned());
-        problems.at(&below("/state", &entry.key), format!("field `{}` must be a table", entry.key), help);
+        diagnostics.at(&below("/state", &entry.key), format!("field `{}` must be a table", entry.key), help);
     }
     let name = name.as_ref().and_then(|name| name.as_str()).unwrap_or_default();
     let built = Schema::builder(name).version(version.unwrap_or(1)).fields_from_json(&state.to_json()).build();
     match built {
         Ok(schema) => Some(schema),
         Err(error) => {
-            for problem in error.diagnostics() {
-                let at = format!("/state{}", problem.pointer);
-                match problem.message.starts_with("unknown option") {
-                    true => problems.at_key(&at, problem.message.clone(), problem.help.clone()),
-                    false => problems.at(&at, problem.message.clone(), problem.help.clone()),
+            for diagnostic in error.diagnostics() {
+                let at = format!("/state{}", diagnostic.pointer);
+                match diagnostic.message.starts_with("unknown option") {
+                    true => diagnostics.at_key(&at, diagnostic.message.clone(), diagnostic.help.clone()),
+                    false => diagnostics.at(&at, diagnostic.message.clone(), diagnostic.help.clone()),
                 }
             }
             None
@@ -267,8 +267,10 @@ pub(super) fn inline(node: &str, version: u32, text: &str) -> Result<Prompt> {
     if text.len() as u64 > MAX_PROMPT_BYTES {
         return Err(Error::new(ErrorCode::InvalidGraph, format!("the prompt is longer than {MAX_PROMPT_BYTES} bytes")));
     }
-    let name: String =
-        node.chars().map(|letter| if letter.is_whitespace() || letter == '@' { '_' } else { letter }).collect();
+    let name: String = node
+        .chars()
+        .map(|character| if character.is_whitespace() || character == '@' { '_' } else { character })
+        .collect();
     Prompt::new(if name.is_empty() { "prompt".to_owned() } else { name }, version.to_string(), text)
 }
 
@@ -283,7 +285,7 @@ fn format(path: &Path) -> Result<FileFormat> {
     }
 }
 
-fn read(path: &Path, most: u64) -> Result<String, String> {
+fn read(path: &Path, max: u64) -> Result<String, String> {
     let is_file = |result: std::io::Result<Metadata>| match result {
         Ok(metadata) if metadata.is_file() => Ok(()),
         Ok(_) => Err("not a file".to_owned()),
@@ -295,9 +297,9 @@ fn read(path: &Path, most: u64) -> Result<String, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     is_file(file.metadata())?;
     let mut bytes = Vec::new();
-    file.take(most + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
-    if bytes.len() as u64 > most {
-        return Err(format!("longer than {most} bytes"));
+    file.take(max + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > max {
+        return Err(format!("longer than {max} bytes"));
     }
     String::from_utf8(bytes).map_err(|_| "not UTF-8".to_owned())
 }

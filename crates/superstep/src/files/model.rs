@@ -102,7 +102,7 @@ pub(super) struct NodeConfig {
     #[serde(default)]
     pub(super) defer: bool,
     #[serde(default)]
-    pub(super) was: Vec<String>,
+    pub(super) former_names: Vec<String>,
     #[serde(flatten)]
     pub(super) kind: NodeKindConfig,
 }
@@ -153,10 +153,10 @@ pub(super) struct ToolNodeConfig {
     #[serde(default)]
     pub(super) policy: ToolPolicyConfig,
     pub(super) errors: Option<ToolErrorsConfig>,
-    pub(super) call_timeout: Option<f64>,
+    pub(super) tool_timeout: Option<f64>,
     pub(super) max_concurrency: Option<usize>,
     #[serde(default)]
-    pub(super) ask_together: bool,
+    pub(super) batch_approvals: bool,
 }
 
 fn messages() -> String {
@@ -174,7 +174,7 @@ pub(super) enum ToolErrorsConfig {
 pub(super) struct ToolPolicyConfig {
     #[serde(default)]
     pub(super) allow: Vec<String>,
-    #[serde(default, rename = "ask")]
+    #[serde(default)]
     pub(super) require_approval: Vec<String>,
     #[serde(default)]
     pub(super) deny: Vec<String>,
@@ -216,8 +216,8 @@ pub(super) struct InterruptNodeConfig {
     #[serde(flatten)]
     pub(super) prompt: PromptConfig,
     pub(super) output: String,
-    pub(super) answer: Option<Value>,
-    #[serde(default, rename = "show")]
+    pub(super) resume_type: Option<Value>,
+    #[serde(default)]
     pub(super) payload_fields: Vec<String>,
 }
 

@@ -52,13 +52,13 @@ pub(super) struct SpannedEntry {
 
 impl SpannedValue {
     /// Parses the text into a tree. Returns `None` and adds diagnostics if the text is not valid.
-    pub(super) fn parse(text: &str, format: FileFormat, problems: &mut Diagnostics) -> Option<Self> {
+    pub(super) fn parse(text: &str, format: FileFormat, diagnostics: &mut Diagnostics) -> Option<Self> {
         let tree = match format {
-            FileFormat::Toml => toml::parse(text, problems),
-            FileFormat::Json => json::parse(text, problems),
+            FileFormat::Toml => toml::parse(text, diagnostics),
+            FileFormat::Json => json::parse(text, diagnostics),
         }?;
         if let Some(deep) = too_deep(&tree, DEPTH) {
-            reject_deep(deep, problems);
+            reject_deep(deep, diagnostics);
             return None;
         }
         Some(tree)
@@ -126,8 +126,8 @@ impl SpannedValue {
     }
 }
 
-fn reject_deep(offset: usize, problems: &mut Diagnostics) {
-    problems.at_offset(offset, format!("values are nested more than {DEPTH} levels deep"), None);
+fn reject_deep(offset: usize, diagnostics: &mut Diagnostics) {
+    diagnostics.at_offset(offset, format!("values are nested more than {DEPTH} levels deep"), None);
 }
 
 /// Returns the offset of the first value that is nested too deep.

@@ -57,36 +57,36 @@ pub(super) struct FileKey {
 }
 
 /// Validates a value and all nested values.
-pub(super) fn check(form: &ValueType, tree: &SpannedValue, pointer: &str, problems: &mut Diagnostics) {
+pub(super) fn check(form: &ValueType, tree: &SpannedValue, pointer: &str, diagnostics: &mut Diagnostics) {
     match (form, &tree.kind) {
         (ValueType::Table(keys), SpannedKind::Map(_)) => {
-            check_table(&keys.iter().collect::<Vec<_>>(), tree, pointer, problems)
+            check_table(&keys.iter().collect::<Vec<_>>(), tree, pointer, diagnostics)
         }
-        (ValueType::Node, SpannedKind::Map(_)) => check_node(tree, pointer, problems),
+        (ValueType::Node, SpannedKind::Map(_)) => check_node(tree, pointer, diagnostics),
         (ValueType::Map(inner), SpannedKind::Map(entries)) => {
             for entry in entries {
-                check(inner, &entry.value, &below(pointer, &entry.key), problems);
+                check(inner, &entry.value, &below(pointer, &entry.key), diagnostics);
             }
         }
         (ValueType::List(inner) | ValueType::OneOrMore(inner), SpannedKind::List(items)) => {
             for (at, item) in items.iter().enumerate() {
-                check(inner, item, &below(pointer, &at.to_string()), problems);
+                check(inner, item, &below(pointer, &at.to_string()), diagnostics);
             }
         }
-        (ValueType::OneOrMore(inner), _) => check(inner, tree, pointer, problems),
-        (ValueType::SecondsOr(inner), SpannedKind::Map(_)) => check(inner, tree, pointer, problems),
+        (ValueType::OneOrMore(inner), _) => check(inner, tree, pointer, diagnostics),
+        (ValueType::SecondsOr(inner), SpannedKind::Map(_)) => check(inner, tree, pointer, diagnostics),
         (ValueType::Type, _) => {
-            if let Err(fault) = FieldType::parse(&tree.to_json()) {
-                problems.fault(pointer, fault);
+            if let Err(error) = FieldType::parse(&tree.to_json()) {
+                diagnostics.fault(pointer, error);
             }
         }
         (ValueType::Schema, SpannedKind::Map(_)) => {
-            if let Err(fault) = FieldType::schema(tree.to_json()) {
-                problems.fault(pointer, fault);
+            if let Err(error) = FieldType::schema(tree.to_json()) {
+                diagnostics.fault(pointer, error);
             }
         }
         (ValueType::Enum(words), SpannedKind::Text(text)) if !words.contains(&text.as_str()) => {
-            problems.at(
+            diagnostics.at(
                 pointer,
                 format!("unknown value `{}`", truncate_for_message(text)),
                 Some(did_you_mean_or_list(text, words)),
@@ -94,7 +94,7 @@ pub(super) fn check(form: &ValueType, tree: &SpannedValue, pointer: &str, proble
         }
         (form, _) if fits(form, &tree.kind) => {}
         (form, kind) => {
-            problems.at(pointer, format!("expected {}, found {}", type_name(form), describe_value(kind)), None)
+            diagnostics.at(pointer, format!("expected {}, found {}", type_name(form), describe_value(kind)), None)
         }
     }
 }
@@ -105,8 +105,8 @@ fn fits(form: &ValueType, kind: &SpannedKind) -> bool {
         | (ValueType::Bool, SpannedKind::Flag(_))
         | (ValueType::Fields, SpannedKind::Map(_)) => true,
         (ValueType::Name, SpannedKind::Text(text)) => !text.is_empty(),
-        (ValueType::Integer(least), SpannedKind::Number(number)) => {
-            number.as_u64().is_some_and(|number| number >= *least && number <= u64::from(u32::MAX))
+        (ValueType::Integer(min), SpannedKind::Number(number)) => {
+            number.as_u64().is_some_and(|number| number >= *min && number <= u64::from(u32::MAX))
         }
         (ValueType::Number, SpannedKind::Number(number)) => number.as_f64().is_some_and(|number| number >= 0.0),
         (ValueType::Seconds | ValueType::SecondsOr(_), SpannedKind::Number(number)) => {
@@ -126,7 +126,7 @@ fn type_name(form: &ValueType) -> String {
         ValueType::Text | ValueType::Enum(_) => "a string".to_owned(),
         ValueType::Name => "a non-empty string".to_owned(),
         ValueType::Bool => "`true` or `false`".to_owned(),
-        ValueType::Integer(least) => format!("an integer of at least {least}"),
+        ValueType::Integer(min) => format!("an integer of at least {min}"),
         ValueType::Number => "a non-negative number".to_owned(),
         ValueType::Seconds => "a duration in seconds".to_owned(),
         ValueType::SecondsOr(_) => "a duration in seconds, or a table".to_owned(),
@@ -159,65 +159,69 @@ pub(super) fn truncate_for_message(text: &str) -> String {
     short
 }
 
-fn check_node(tree: &SpannedValue, pointer: &str, problems: &mut Diagnostics) {
+fn check_node(tree: &SpannedValue, pointer: &str, diagnostics: &mut Diagnostics) {
     let names: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
     let kind = match tree.get("kind").map(|tree| &tree.kind) {
         Some(SpannedKind::Text(text)) => text.as_str(),
         Some(other) => {
             let fact = format!("expected a node kind, found {}", describe_value(other));
-            return problems.at(&below(pointer, "kind"), fact, Some(did_you_mean_or_list("", &names)));
+            return diagnostics.at(&below(pointer, "kind"), fact, Some(did_you_mean_or_list("", &names)));
         }
-        None => return problems.at(pointer, "the node has no `kind`", Some(did_you_mean_or_list("", &names))),
+        None => return diagnostics.at(pointer, "the node has no `kind`", Some(did_you_mean_or_list("", &names))),
     };
     let Some(NodeKind { keys, .. }) = KINDS.iter().find(|spec| spec.name == kind) else {
         let fact = format!("unknown node kind `{}`", truncate_for_message(kind));
-        return problems.at(&below(pointer, "kind"), fact, Some(did_you_mean_or_list(kind, &names)));
+        return diagnostics.at(&below(pointer, "kind"), fact, Some(did_you_mean_or_list(kind, &names)));
     };
-    check_table(&COMMON_NODE_KEYS.iter().chain(keys.iter()).collect::<Vec<_>>(), tree, pointer, problems);
+    check_table(&COMMON_NODE_KEYS.iter().chain(keys.iter()).collect::<Vec<_>>(), tree, pointer, diagnostics);
 }
 
-fn check_table(keys: &[&FileKey], tree: &SpannedValue, pointer: &str, problems: &mut Diagnostics) {
+fn check_table(keys: &[&FileKey], tree: &SpannedValue, pointer: &str, diagnostics: &mut Diagnostics) {
     for entry in tree.entries() {
         let entry_pointer = below(pointer, &entry.key);
         match keys.iter().find(|key| key.name == entry.key) {
-            Some(key) => check(key.form, &entry.value, &entry_pointer, problems),
-            None if problems.is_full() => {}
+            Some(key) => check(key.form, &entry.value, &entry_pointer, diagnostics),
+            None if diagnostics.is_full() => {}
             None => {
                 let names: Vec<&str> = keys.iter().map(|key| key.name).collect();
                 let fact = format!("unknown key `{}`", truncate_for_message(&entry.key));
-                problems.at_key(&entry_pointer, fact, Some(did_you_mean_or_list(&entry.key, &names)));
+                diagnostics.at_key(&entry_pointer, fact, Some(did_you_mean_or_list(&entry.key, &names)));
             }
         }
     }
     for key in keys.iter().filter(|key| key.required && tree.get(key.name).is_none()) {
-        problems.at(pointer, format!("`{}` is missing", key.name), Some(format!("description: {}", key.description)));
+        diagnostics.at(
+            pointer,
+            format!("`{}` is missing", key.name),
+            Some(format!("description: {}", key.description)),
+        );
     }
     if keys.first().is_some_and(|first| std::ptr::eq(*first, &raw const TEST_KEYS[0])) {
-        check_condition_keys(tree, pointer, problems);
+        check_condition_keys(tree, pointer, diagnostics);
     }
 }
 
 /// Checks that a condition has exactly one operator, and a field if the operator requires one.
-fn check_condition_keys(tree: &SpannedValue, pointer: &str, problems: &mut Diagnostics) {
+fn check_condition_keys(tree: &SpannedValue, pointer: &str, diagnostics: &mut Diagnostics) {
     let words: Vec<&str> = CONDITION_KEYS.into_iter().filter(|word| tree.get(word).is_some()).collect();
     match words.as_slice() {
         [word] => {
             let reads_field = FIELD_CONDITION_KEYS.contains(word);
             if reads_field && tree.get("field").is_none() {
-                problems.at(pointer, "the condition has no `field`", Some(format!("`{word}` requires a field")));
+                diagnostics.at(pointer, "the condition has no `field`", Some(format!("`{word}` requires a field")));
             }
             for key in ["field", "at"].into_iter().filter(|key| !reads_field && tree.get(key).is_some()) {
-                problems.at_key(
+                diagnostics.at_key(
                     &below(pointer, key),
                     format!("`{word}` does not take `{key}`"),
                     Some("remove it".to_owned()),
                 );
             }
         }
-        [] => problems.at(pointer, "the condition has no operator", Some(did_you_mean_or_list("", &CONDITION_KEYS))),
+        [] => diagnostics.at(pointer, "the condition has no operator", Some(did_you_mean_or_list("", &CONDITION_KEYS))),
         words => {
             let help = "combine conditions with `all` or `any`, one operator each";
-            problems.at(
+            diagnostics.at(
                 pointer,
                 format!("the condition has {} operators: `{}`", words.len(), words.join("`, `")),
                 Some(help.to_owned()),
@@ -232,7 +236,7 @@ pub(super) fn json_schema(form: &ValueType) -> Value {
         ValueType::Text => json!({ "type": "string" }),
         ValueType::Name => json!({ "type": "string", "minLength": 1 }),
         ValueType::Bool => json!({ "type": "boolean" }),
-        ValueType::Integer(least) => json!({ "type": "integer", "minimum": least, "maximum": u32::MAX }),
+        ValueType::Integer(min) => json!({ "type": "integer", "minimum": min, "maximum": u32::MAX }),
         ValueType::Number => json!({ "type": "number", "minimum": 0 }),
         ValueType::Seconds => json!({ "type": "number", "exclusiveMinimum": 0, "maximum": SECONDS }),
         ValueType::SecondsOr(inner) => json!({ "anyOf": [json_schema(&ValueType::Seconds), json_schema(inner)] }),

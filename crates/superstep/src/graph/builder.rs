@@ -381,8 +381,8 @@ impl<S: GraphState, C: Send + Sync + 'static> StateGraph<S, C> {
         let schema = serde_json::to_value(schemars::schema_for!(T)).map_err(|error| error.to_string());
         match schema.and_then(|schema| FieldType::schema(schema).map_err(|fault| fault.to_string())) {
             Ok(schema) => self.settings.configurable = Some(schema),
-            Err(problem) => {
-                self.builder.add_diagnostic(format!("the schema of the configurable values is invalid: {problem}"))
+            Err(diagnostic) => {
+                self.builder.add_diagnostic(format!("the schema of the configurable values is invalid: {diagnostic}"))
             }
         }
         self
@@ -464,7 +464,7 @@ impl<S: GraphState, C: Send + Sync + 'static> StateGraph<S, C> {
     fn policy_diagnostics(&self) -> Vec<String> {
         let named = (0..).map(|id| self.builder.name_of(NodeId(id)).unwrap_or_default()).zip(&self.nodes);
         let configured = named.filter_map(|(name, node)| node.as_ref().map(|(_, policies)| (name, policies)));
-        configured.flat_map(|(name, policies)| policies.problems(name, self.settings.cache.is_some())).collect()
+        configured.flat_map(|(name, policies)| policies.diagnostics(name, self.settings.cache.is_some())).collect()
     }
 
     fn node_entry(&self, action: Arc<dyn DynNode>, policies: NodePolicies) -> ProgramNode {

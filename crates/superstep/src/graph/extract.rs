@@ -129,10 +129,10 @@ impl<S, C, T: DeserializeOwned + Clone + Any + Send + Sync> FromTask<S, C> for S
                 .with_help("schedule it with `SendTo::new(node, payload)`")
                 .into());
         };
-        payload.into_value().map(Self).map_err(|fault| {
+        payload.into_value().map(Self).map_err(|error| {
             Error::new(
                 ErrorCode::TypeMismatch,
-                format!("the payload of the `SendTo` does not match `{}`: {fault}", std::any::type_name::<T>()),
+                format!("the payload of the `SendTo` does not match `{}`: {error}", std::any::type_name::<T>()),
             )
             .into()
         })

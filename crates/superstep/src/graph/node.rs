@@ -72,19 +72,19 @@ pub struct NodePolicies {
 
 impl NodePolicies {
     /// Returns diagnostics of policies that cannot be satisfied.
-    pub(crate) fn problems(&self, name: &str, has_cache: bool) -> Vec<String> {
-        let mut problems = Vec::new();
+    pub(crate) fn diagnostics(&self, name: &str, has_cache: bool) -> Vec<String> {
+        let mut diagnostics = Vec::new();
         if self.cache.is_some() && !has_cache {
-            problems.push(format!("node `{name}` has a cache policy, but the graph has no cache: add `cache(..)`"));
+            diagnostics.push(format!("node `{name}` has a cache policy, but the graph has no cache: add `cache(..)`"));
         }
         if self.timeout.is_some() && self.is_sync {
             let help = "make it `async`, or wrap it in `blocking(..)`";
-            problems.push(format!(
+            diagnostics.push(format!(
                 "node `{name}` has a timeout, but is a plain function, which cannot be \
                  cancelled: {help}"
             ));
         }
-        problems
+        diagnostics
     }
 }
 

@@ -149,7 +149,7 @@ pub struct Command<S> {
 impl<S: GraphState> Command<S> {
     /// Creates a command without effect.
     pub fn new() -> Self {
-        Self { updates: Vec::new(), goto: None, scope: CommandScope::Here, state: PhantomData }
+        Self { updates: Vec::new(), goto: None, scope: CommandScope::Current, state: PhantomData }
     }
 
     /// Creates a command that continues at a node instead of following the edges.
@@ -194,7 +194,7 @@ impl<S: GraphState> Command<S> {
 
     pub(crate) fn output(self) -> Result<TaskOutput, NodeError> {
         let Self { updates, goto, scope, .. } = self;
-        if scope == CommandScope::Here {
+        if scope == CommandScope::Current {
             return Ok(TaskOutput { updates: updates.into(), goto, ..TaskOutput::default() });
         }
         let updates = all_by_name::<S>(updates)?;
@@ -216,8 +216,8 @@ impl<S: GraphState> Default for Command<S> {
 }
 
 /// Converts an update to field names, for a receiver with another schema.
-fn by_name<S: GraphState>(draft: UncheckedUpdate) -> Result<Vec<Map<String, Value>>, NodeError> {
-    match (draft, S::schema()) {
+fn by_name<S: GraphState>(builder: UncheckedUpdate) -> Result<Vec<Map<String, Value>>, NodeError> {
+    match (builder, S::schema()) {
         (UncheckedUpdate::Json(map), _) => Ok(vec![map]),
         (UncheckedUpdate::Typed(update), Some(schema)) => update_by_field_name(&schema, update),
         (UncheckedUpdate::Typed(_), None) => Ok(Vec::new()),
@@ -282,7 +282,7 @@ pub struct ToParent<P>(pub Command<P>);
 
 impl<S: GraphState, P: GraphState> IntoOutput<S> for ToParent<P> {
     fn into_output(self) -> Result<TaskOutput, NodeError> {
-        let command = if self.0.scope == CommandScope::Here { self.0.to_parent() } else { self.0 };
+        let command = if self.0.scope == CommandScope::Current { self.0.to_parent() } else { self.0 };
         command.output()
     }
 }

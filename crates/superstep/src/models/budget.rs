@@ -153,7 +153,7 @@ impl Model for BudgetedModel {
         let Some(time) = self.budget.time else { return self.model.generate(&request, out).await };
         tokio::select! {
             biased;
-            answer = self.model.generate(&request, out) => answer,
+            response = self.model.generate(&request, out) => response,
             () = self.clock.sleep(time) => {
                 Err(ModelErrorKind::Timeout.error(&self.model.info(), format!("no response within {time:?}")))
             }

@@ -31,8 +31,8 @@ use crate::telemetry::traced_model_call;
 /// }
 ///
 /// async fn think(chat: View<Chat>, model: RunContext<SharedModel>, cx: TaskContext) -> Result<ChatUpdate, NodeError> {
-///     let answer = cx.model(&model).messages(&chat.messages).temperature(0.0).await?;
-///     Ok(Chat::update().messages(answer.message))
+///     let response = cx.model(&model).messages(&chat.messages).temperature(0.0).await?;
+///     Ok(Chat::update().messages(response.message))
 /// }
 ///
 /// let mut graph = StateGraph::<Chat, SharedModel>::new("chat");
@@ -123,9 +123,9 @@ impl ModelCallBuilder {
     pub async fn structured_response<T: DeserializeOwned + schemars::JsonSchema>(mut self) -> Result<T> {
         let format = ResponseFormat::for_type::<T>();
         self.request.format = Some(format.clone());
-        let answer = self.await?;
-        answer.validate(&format)?;
-        answer.parse()
+        let response = self.await?;
+        response.validate(&format)?;
+        response.parse()
     }
 
     /// Returns the request as published in events, after redaction.
@@ -150,10 +150,10 @@ impl ModelCallBuilder {
         listener.publish(ModelEvent::Started { request: request.clone() }).await;
         let wants_chunks = listener.wants_chunks();
         let mut chunks = if wants_chunks { ChunkSender::new(&mut listener) } else { ChunkSender::discard() };
-        let answered = model.generate(&request, &mut chunks).await;
-        let answered = answered.and_then(|answer| finalize_response(&cx, &call, &request, answer));
-        match answered {
-            Ok(answer) => {
+        let result = model.generate(&request, &mut chunks).await;
+        let result = result.and_then(|response| finalize_response(&cx, &call, &request, response));
+        match result {
+            Ok(response) => {
                 if cx
                     .0
                     .shared
@@ -161,9 +161,9 @@ impl ModelCallBuilder {
                     .as_ref()
                     .is_some_and(|sink| sink.is_wanted(|interest| interest.model_and_tool_calls))
                 {
-                    listener.publish(ModelEvent::Ended { answer: Arc::new(answer.clone()) }).await;
+                    listener.publish(ModelEvent::Ended { response: Arc::new(response.clone()) }).await;
                 }
-                Ok(answer)
+                Ok(response)
             }
             Err(error) => {
                 listener.publish(ModelEvent::Failed { error: error.clone() }).await;
@@ -202,23 +202,23 @@ fn finalize_response(
     cx: &TaskContext,
     call: &ModelCallInfo,
     request: &ChatRequest,
-    mut answer: ChatResponse,
+    mut response: ChatResponse,
 ) -> Result<ChatResponse> {
-    let message = &mut answer.message;
+    let message = &mut response.message;
     // The chunks were published with this id, whatever id the provider uses.
     if let Some(theirs) = message.id.replace(call.message.clone()).filter(|id| *id != call.message) {
         message.metadata.entry("provider_id".to_owned()).or_insert_with(|| theirs.as_str().into());
     }
-    if let Ok(info) = serde_json::to_value(&answer.model) {
+    if let Ok(info) = serde_json::to_value(&response.model) {
         message.metadata.insert("model".to_owned(), info);
     }
     if message.usage.is_none() {
         message.usage = Some(estimate(request, message));
     }
     let tokens = message.usage.as_ref().map_or(0, |usage| usage.total_tokens);
-    cx.0.shared.usage.add_response(cx, &answer);
+    cx.0.shared.usage.add_response(cx, &response);
     cx.record_tokens(tokens)?;
-    Ok(answer)
+    Ok(response)
 }
 
 /// Listener that publishes chunks as events of the run.

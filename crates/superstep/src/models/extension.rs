@@ -25,7 +25,7 @@ pub trait ModelExt: Into<SharedModel> + Sized {
 
     /// Calls another model if this one fails.
     fn with_fallback(self, other: impl Into<SharedModel>) -> FallbackModel {
-        FallbackModel::new(self).then(other)
+        FallbackModel::new(self).fallback_to(other)
     }
 
     /// Limits tokens, cost and time of each call.

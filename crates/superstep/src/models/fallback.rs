@@ -18,31 +18,31 @@ use superstep_core::port::{ChunkSender, Model, SharedModel};
 #[derive(Clone)]
 pub struct FallbackModel {
     models: Vec<SharedModel>,
-    also: Vec<ModelErrorKind>,
+    extra_kinds: Vec<ModelErrorKind>,
 }
 
 impl FallbackModel {
     pub(super) fn new(first: impl Into<SharedModel>) -> Self {
-        Self { models: vec![first.into()], also: Vec::new() }
+        Self { models: vec![first.into()], extra_kinds: Vec::new() }
     }
 
     /// Adds a model that is called if all previous models fail.
     #[must_use]
-    pub fn then(mut self, next: impl Into<SharedModel>) -> Self {
-        self.models.push(next.into());
+    pub fn fallback_to(mut self, model: impl Into<SharedModel>) -> Self {
+        self.models.push(model.into());
         self
     }
 
     /// Adds an error after which the next model is called.
     #[must_use]
     pub fn fallback_on(mut self, kind: ModelErrorKind) -> Self {
-        self.also.push(kind);
+        self.extra_kinds.push(kind);
         self
     }
 
     fn may_survive(&self, error: &Error) -> bool {
         match ModelErrorKind::from_error(error) {
-            Some(kind) => self.also.contains(&kind) || is_fallback_error(kind),
+            Some(kind) => self.extra_kinds.contains(&kind) || is_fallback_error(kind),
             None => matches!(
                 error.code(),
                 ErrorCode::ModelAuth
@@ -81,7 +81,7 @@ impl Model for FallbackModel {
         let mut earlier = Vec::new();
         for model in &self.models {
             let error = match model.generate(request, out).await {
-                Ok(answer) => return Ok(answer),
+                Ok(response) => return Ok(response),
                 Err(error) => error,
             };
             let uses_next = self.may_survive(&error) && !out.has_sent() && earlier.len() + 1 < self.models.len();
@@ -104,7 +104,7 @@ fn combined_error(mut earlier: Vec<ModelFailure>, last: ModelFailure) -> Error {
     let (code, kind) = (last.1.code(), ModelErrorKind::from_error(&last.1));
     earlier.push(last);
     let fact = format!("all {} models failed", earlier.len());
-    let mut error = Error::with_diagnostics(code, fact, earlier.iter().map(problem).collect())
+    let mut error = Error::with_diagnostics(code, fact, earlier.iter().map(diagnostic).collect())
         .with_retryable(earlier.iter().any(|(_, error)| error.is_retryable()));
     if let Some(wait) = earlier.iter().filter_map(|(_, error)| error.retry_after()).min() {
         error = error.with_retry_after(wait);
@@ -116,7 +116,7 @@ fn combined_error(mut earlier: Vec<ModelFailure>, last: ModelFailure) -> Error {
 }
 
 /// Returns the error of one model as a diagnostic with its name.
-fn problem((model, error): &ModelFailure) -> Diagnostic {
+fn diagnostic((model, error): &ModelFailure) -> Diagnostic {
     let name = format!("`{}/{}`", model.provider, model.name);
     let message = match error.message() {
         named if named.contains(&name) => named.to_owned(),

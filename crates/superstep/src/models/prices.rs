@@ -65,10 +65,11 @@ impl Prices {
     pub fn from_toml(text: &str) -> Result<Self> {
         let prices: BTreeMap<String, Price> = toml::from_str(text)
             .map_err(|error| Error::new(ErrorCode::ConfigInvalid, format!("invalid prices: {error}")))?;
-        let problems: Vec<Diagnostic> = prices.iter().filter_map(|(model, price)| problem(model, price)).collect();
-        match problems.is_empty() {
+        let diagnostics: Vec<Diagnostic> =
+            prices.iter().filter_map(|(model, price)| diagnostic(model, price)).collect();
+        match diagnostics.is_empty() {
             true => Ok(Self(prices)),
-            false => Err(Error::with_diagnostics(ErrorCode::ConfigInvalid, "the prices are invalid", problems)),
+            false => Err(Error::with_diagnostics(ErrorCode::ConfigInvalid, "the prices are invalid", diagnostics)),
         }
     }
 
@@ -120,7 +121,7 @@ impl Prices {
     }
 }
 
-fn problem(model: &str, price: &Price) -> Option<Diagnostic> {
+fn diagnostic(model: &str, price: &Price) -> Option<Diagnostic> {
     let is_price = |price: f64| price.is_finite() && price >= 0.0;
     let message = match model.split_once('/') {
         Some((provider, name)) if !provider.is_empty() && !name.is_empty() => {

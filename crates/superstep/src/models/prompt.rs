@@ -103,7 +103,7 @@ impl Prompt {
     pub fn new(name: impl Into<String>, version: impl Into<String>, text: &str) -> Result<Self> {
         let (name, version) = (name.into(), version.into());
         for (label, text) in [("name", &name), ("version", &version)] {
-            if text.is_empty() || text.contains(|letter: char| letter.is_whitespace() || letter == '@') {
+            if text.is_empty() || text.contains(|character: char| character.is_whitespace() || character == '@') {
                 return Err(invalid_prompt(format!(
                     "the {label} `{text}` of the prompt is empty, or contains whitespace or `@`"
                 )));
@@ -182,24 +182,25 @@ impl Prompt {
     fn check(&self, values: &[(&str, &str)]) -> Result<()> {
         let placeholders = self.placeholders();
         let mut seen = BTreeSet::new();
-        let mut problems = Vec::new();
+        let mut diagnostics = Vec::new();
         for (name, _) in values {
             if !placeholders.contains(name) {
-                problems
+                diagnostics
                     .push((format!("unknown placeholder `{name}`"), did_you_mean(name, placeholders.iter().copied())));
             }
             if !seen.insert(*name) {
-                problems.push((format!("duplicate value for `{name}`"), None));
+                diagnostics.push((format!("duplicate value for `{name}`"), None));
             }
         }
         let missing = placeholders.difference(&seen).map(|name| (format!("`{name}` has no value"), None));
-        problems.extend(missing);
-        if problems.is_empty() {
+        diagnostics.extend(missing);
+        if diagnostics.is_empty() {
             return Ok(());
         }
-        let problems = problems.into_iter().map(|(message, help)| Diagnostic { pointer: String::new(), message, help });
+        let diagnostics =
+            diagnostics.into_iter().map(|(message, help)| Diagnostic { pointer: String::new(), message, help });
         let fact = format!("the values do not match the prompt `{}`", self.label());
-        Err(Error::with_diagnostics(ErrorCode::InputInvalid, fact, problems.collect()))
+        Err(Error::with_diagnostics(ErrorCode::InputInvalid, fact, diagnostics.collect()))
     }
 }
 
@@ -245,5 +246,5 @@ fn parse_parts(mut text: &str) -> Result<Vec<TemplatePart>> {
 }
 
 fn is_name(name: &str) -> bool {
-    !name.is_empty() && name.chars().all(|letter| letter.is_alphanumeric() || letter == '_')
+    !name.is_empty() && name.chars().all(|character| character.is_alphanumeric() || character == '_')
 }

@@ -40,8 +40,8 @@ struct RecordedResponse {
 }
 
 impl RecordedCall {
-    pub(super) fn new(requested_model: ModelInfo, request: Value, answer: &ChatResponse) -> Self {
-        let ChatResponse { message, stop, model, .. } = answer.clone();
+    pub(super) fn new(requested_model: ModelInfo, request: Value, response: &ChatResponse) -> Self {
+        let ChatResponse { message, stop, model, .. } = response.clone();
         Self {
             format: FORMAT,
             key: key(&request),
@@ -123,12 +123,12 @@ pub(super) fn differences<'a>(request: &Value, recorded: impl Iterator<Item = &'
     let requested = parts(request);
     let nearest = recorded.map(|other| differing(&requested, &parts(other))).min_by_key(Vec::len).unwrap_or_default();
     let left_out = nearest.len().saturating_sub(MAX_DIFFERENCES);
-    let mut problems: Vec<Diagnostic> = nearest.into_iter().take(MAX_DIFFERENCES).collect();
+    let mut diagnostics: Vec<Diagnostic> = nearest.into_iter().take(MAX_DIFFERENCES).collect();
     if left_out > 0 {
         let message = format!("and {left_out} more");
-        problems.push(Diagnostic { pointer: String::new(), message, help: None });
+        diagnostics.push(Diagnostic { pointer: String::new(), message, help: None });
     }
-    problems
+    diagnostics
 }
 
 /// Splits a request into the parts that are compared: each message, each tool, each setting.
@@ -154,12 +154,12 @@ fn differing(requested: &[(String, &Value)], recorded: &[(String, &Value)]) -> V
     names.dedup();
     let pairs = names.into_iter().map(|name| (name, find(requested, name), find(recorded, name)));
     let differ = pairs.filter(|(_, requested, recorded)| requested != recorded);
-    let problem = |(name, requested, recorded): (&String, Option<Value>, Option<Value>)| Diagnostic {
+    let diagnostic = |(name, requested, recorded): (&String, Option<Value>, Option<Value>)| Diagnostic {
         pointer: name.clone(),
         message: format!("requested {}, recorded {}", format_value(requested), format_value(recorded)),
         help: None,
     };
-    differ.map(problem).collect()
+    differ.map(diagnostic).collect()
 }
 
 fn format_value(value: Option<Value>) -> String {

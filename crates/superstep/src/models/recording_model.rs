@@ -32,9 +32,9 @@ impl RecordingModel {
         Ok(recorder)
     }
 
-    fn record(&self, request: &ChatRequest, answer: &ChatResponse) -> Result<()> {
+    fn record(&self, request: &ChatRequest, response: &ChatResponse) -> Result<()> {
         let info = self.model.info();
-        let line = RecordedCall::new(info.clone(), request.canonical_json(&info), answer);
+        let line = RecordedCall::new(info.clone(), request.canonical_json(&info), response);
         let mut bytes = serde_json::to_vec(&line)
             .map_err(|error| recording_error(&self.path, format!("failed to serialize the response: {error}")))?;
         bytes.push(b'\n');
@@ -80,8 +80,8 @@ impl Model for RecordingModel {
     }
 
     async fn generate(&self, request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
-        let answer = self.model.generate(request, out).await?;
-        self.record(request, &answer)?;
-        Ok(answer)
+        let response = self.model.generate(request, out).await?;
+        self.record(request, &response)?;
+        Ok(response)
     }
 }

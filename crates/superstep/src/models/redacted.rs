@@ -55,9 +55,9 @@ impl Model for RedactedModel {
                 answered
             }
         };
-        let mut answer = answered.map_err(|error| self.redaction.error(error))?;
-        self.redaction.message(&mut answer.message, &mut RedactionCounts::default());
-        Ok(answer)
+        let mut response = answered.map_err(|error| self.redaction.redact_error(error))?;
+        self.redaction.redact_message(&mut response.message, &mut RedactionCounts::default());
+        Ok(response)
     }
 }
 
@@ -65,7 +65,7 @@ impl Model for RedactedModel {
 pub(super) fn redact_request(redaction: &Redaction, mut request: ChatRequest) -> ChatRequest {
     for message in &mut request.messages {
         let (mut redacted, mut counts) = (Message::clone(message), RedactionCounts::default());
-        redaction.message(&mut redacted, &mut counts);
+        redaction.redact_message(&mut redacted, &mut counts);
         if !counts.is_empty() {
             *message = Arc::new(redacted);
         }

@@ -133,14 +133,14 @@ impl Model for ReplayModel {
         let request = request.canonical_json(&self.0.info);
         let key = key(&request);
         let lines = self.0.lines.get(&key).ok_or_else(|| self.unknown(&request))?;
-        let answer = {
+        let response = {
             let mut call_counts = lock(&self.0.call_counts);
             let times = call_counts.entry(key).or_default();
             let line = lines.get(*times).or(lines.last()).ok_or_else(|| self.unknown(&request))?;
             *times += 1;
             line.answer()
         };
-        send_message(&answer.message, None, out).await;
-        Ok(answer)
+        send_message(&response.message, None, out).await;
+        Ok(response)
     }
 }

@@ -34,5 +34,5 @@ pub fn last_message_is_tool_result(tool: impl Into<String>) -> impl Fn(&ChatRequ
 }
 
 fn split(text: &str) -> impl Iterator<Item = String> + '_ {
-    text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase)
+    text.split(|character: char| !character.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase)
 }

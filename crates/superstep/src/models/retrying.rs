@@ -80,7 +80,7 @@ impl Model for RetryingModel {
         let mut attempt = 1;
         loop {
             let error = match self.model.generate(request, out).await {
-                Ok(answer) => return Ok(answer),
+                Ok(response) => return Ok(response),
                 Err(error) => error,
             };
             match self.wait(attempt, &error) {

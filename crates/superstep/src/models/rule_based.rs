@@ -56,8 +56,8 @@ impl RuleBasedModel {
     /// let dice = RuleBasedModel::from_fn(|_request, dice| ScriptedReply::text(format!("You rolled a {}.", dice.below(6) + 1))).seed(7);
     /// # let _ = dice;
     /// ```
-    pub fn from_fn(answer: impl Fn(&ChatRequest, &mut SeededRng) -> ScriptedReply + Send + Sync + 'static) -> Self {
-        Self::new("rules").rule_with(|_| true, answer)
+    pub fn from_fn(reply: impl Fn(&ChatRequest, &mut SeededRng) -> ScriptedReply + Send + Sync + 'static) -> Self {
+        Self::new("rules").rule_with(|_| true, reply)
     }
 
     /// Sets the seed for requests without one.
@@ -83,9 +83,9 @@ impl RuleBasedModel {
     pub fn rule_with(
         mut self,
         matches: impl Fn(&ChatRequest) -> bool + Send + Sync + 'static,
-        answer: impl Fn(&ChatRequest, &mut SeededRng) -> ScriptedReply + Send + Sync + 'static,
+        reply: impl Fn(&ChatRequest, &mut SeededRng) -> ScriptedReply + Send + Sync + 'static,
     ) -> Self {
-        self.rules.push((Arc::new(matches), Arc::new(answer)));
+        self.rules.push((Arc::new(matches), Arc::new(reply)));
         self
     }
 
@@ -96,9 +96,9 @@ impl RuleBasedModel {
     }
 
     /// Returns the random number generator for a request, which depends on the request and the seed only.
-    fn dice(&self, request: &ChatRequest) -> SeededRng {
-        let question = request.fingerprint(&self.info());
-        SeededRng::new(request.seed.unwrap_or(self.seed) ^ (question as u64) ^ ((question >> 64) as u64))
+    fn rng(&self, request: &ChatRequest) -> SeededRng {
+        let fingerprint = request.fingerprint(&self.info());
+        SeededRng::new(request.seed.unwrap_or(self.seed) ^ (fingerprint as u64) ^ ((fingerprint >> 64) as u64))
     }
 }
 
@@ -108,11 +108,10 @@ impl Model for RuleBasedModel {
     }
 
     async fn generate(&self, request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
-        let Some((_, answer)) = self.rules.iter().find(|(matches, _)| matches(request)) else {
+        let Some((_, reply)) = self.rules.iter().find(|(matches, _)| matches(request)) else {
             let fact = format!("rules `local/{}`: none of {} rules matches the request", self.name, self.rules.len());
             return Err(Error::new(ErrorCode::ConfigInvalid, fact).with_help("add a final rule with `default_reply`"));
         };
-        let reply = answer(request, &mut self.dice(request));
-        reply.send(request, self.info(), out).await
+        reply(request, &mut self.rng(request)).send(request, self.info(), out).await
     }
 }

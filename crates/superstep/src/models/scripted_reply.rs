@@ -104,10 +104,10 @@ impl ScriptedReply {
         if let Some(kind) = self.breaks_off {
             return Err(kind.error(&model, format!("{kind} after {} characters", message.text().chars().count())));
         }
-        let answer = ChatResponse::new(message, model).with_usage(usage);
+        let response = ChatResponse::new(message, model).with_usage(usage);
         Ok(match self.stop {
-            Some(stop) => answer.with_stop(stop),
-            None => answer,
+            Some(stop) => response.with_stop(stop),
+            None => response,
         })
     }
 }

@@ -430,7 +430,7 @@ impl<S: Send + Sync + 'static> Outcome<S> {
     #[must_use]
     pub fn interrupts(&self) -> &[Interrupt] {
         match &self.end {
-            RunEnd::Interrupted(questions) => questions,
+            RunEnd::Interrupted(interrupts) => interrupts,
             _ => &[],
         }
     }

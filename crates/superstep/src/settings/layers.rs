@@ -35,7 +35,7 @@ pub(crate) struct Layers {
     /// Tables of the file by dotted path, so that an empty table counts too.
     pub(crate) tables: BTreeMap<String, SettingOrigin>,
     /// Problems of all sources.
-    pub(crate) problems: Vec<Diagnostic>,
+    pub(crate) diagnostics: Vec<Diagnostic>,
     /// True if the file is not valid TOML, so that missing keys are not reported.
     pub(crate) is_unparsable: bool,
 }
@@ -65,8 +65,8 @@ impl Layers {
     }
 
     /// Adds a problem.
-    pub(crate) fn reject(&mut self, path: &str, origin: &SettingOrigin, fault: ValidationError) {
-        self.problems.push(problem(path, origin, fault));
+    pub(crate) fn reject(&mut self, path: &str, origin: &SettingOrigin, error: ValidationError) {
+        self.diagnostics.push(diagnostic(path, origin, error));
     }
 
     /// Returns the names in a section, such as those of all models.
@@ -93,11 +93,11 @@ impl Layers {
         }
         self.is_unparsable = !errors.is_empty();
         if !self.is_unparsable {
-            let mut walk = TomlWalker { layers: self, file: path, text, problems: Vec::new() };
+            let mut walk = TomlWalker { layers: self, file: path, text, diagnostics: Vec::new() };
             walk.table(&[], document.get_ref());
-            let mut problems = walk.problems;
-            problems.sort_by_key(|(offset, _)| *offset);
-            self.problems.extend(problems.into_iter().map(|(_, problem)| problem));
+            let mut diagnostics = walk.diagnostics;
+            diagnostics.sort_by_key(|(offset, _)| *offset);
+            self.diagnostics.extend(diagnostics.into_iter().map(|(_, diagnostic)| diagnostic));
         }
     }
 
@@ -115,11 +115,11 @@ impl Layers {
         let origin = SettingOrigin::Variable(variable.to_owned());
         let path = match path_of_variable(rest, names) {
             Ok(path) => path,
-            Err(fault) => return self.reject("", &origin, fault),
+            Err(error) => return self.reject("", &origin, error),
         };
         let parts: Vec<&str> = path.iter().map(String::as_str).collect();
         match bad_name(&parts) {
-            Some(fault) => self.reject("", &origin, fault),
+            Some(error) => self.reject("", &origin, error),
             None => self.take_text(&parts, text, origin),
         }
     }
@@ -131,7 +131,7 @@ impl Layers {
             return self.reject("", &origin, unknown(&parts));
         }
         match bad_name(&parts) {
-            Some(fault) => self.reject("", &origin, fault),
+            Some(error) => self.reject("", &origin, error),
             None => self.take_text(&parts, text, origin),
         }
     }
@@ -142,7 +142,7 @@ impl Layers {
         let spot = ValueContext { name: parts.last().copied().unwrap_or_default(), base: None, is_environment };
         let path = parts.join(".");
         let value =
-            read(key.shape, &RawValue::Text(text), &spot).map_err(|fault| self.reject(&path, &origin, fault)).ok();
+            read(key.shape, &RawValue::Text(text), &spot).map_err(|error| self.reject(&path, &origin, error)).ok();
         self.entries.insert(path, LayeredValue { value, origin, shape: key.shape });
     }
 }
@@ -152,7 +152,7 @@ struct TomlWalker<'a> {
     layers: &'a mut Layers,
     file: &'a str,
     text: &'a str,
-    problems: Vec<(usize, Diagnostic)>,
+    diagnostics: Vec<(usize, Diagnostic)>,
 }
 
 impl TomlWalker<'_> {
@@ -162,16 +162,16 @@ impl TomlWalker<'_> {
             let at = key.span().start;
             if find(&path).is_none() && !is_section(&path) {
                 self.reject(&path, at, unknown(&path));
-            } else if let Some(fault) = bad_name(&path) {
-                self.reject(&path, at, fault);
+            } else if let Some(error) = bad_name(&path) {
+                self.reject(&path, at, error);
             } else if let Some(setting) = find(&path) {
                 self.value(&path, setting.shape, at, value);
             } else if let DeValue::Table(inner) = value.get_ref() {
                 self.layers.tables.insert(path.join("."), SettingOrigin::in_file(self.file, self.text, at));
                 self.table(&path, inner);
             } else {
-                let fault = ValidationError::new(format!("expected a table, found {}", kind(value.get_ref())));
-                self.reject(&path, value.span().start, fault.with_help(format!("write `[{}]`", path.join("."))));
+                let error = ValidationError::new(format!("expected a table, found {}", kind(value.get_ref())));
+                self.reject(&path, value.span().start, error.with_help(format!("write `[{}]`", path.join("."))));
             }
         }
     }
@@ -188,23 +188,23 @@ impl TomlWalker<'_> {
         };
         let base = Path::new(self.file).parent();
         let spot = ValueContext { name: path.last().copied().unwrap_or_default(), base, is_environment: false };
-        let value = read(shape, &raw, &spot).map_err(|fault| self.reject(path, spanned.span().start, fault)).ok();
+        let value = read(shape, &raw, &spot).map_err(|error| self.reject(path, spanned.span().start, error)).ok();
         let origin = SettingOrigin::in_file(self.file, self.text, key_at);
         self.layers.entries.insert(path.join("."), LayeredValue { value, origin, shape });
     }
 
-    fn reject(&mut self, path: &[&str], at: usize, fault: ValidationError) {
+    fn reject(&mut self, path: &[&str], at: usize, error: ValidationError) {
         let origin = SettingOrigin::in_file(self.file, self.text, at);
-        self.problems.push((at, problem(&path.join("."), &origin, fault)));
+        self.diagnostics.push((at, diagnostic(&path.join("."), &origin, error)));
     }
 }
 
 /// Creates a problem with its pointer and origin.
-pub(crate) fn problem(path: &str, origin: &SettingOrigin, fault: ValidationError) -> Diagnostic {
+pub(crate) fn diagnostic(path: &str, origin: &SettingOrigin, error: ValidationError) -> Diagnostic {
     let pointer: String =
         path.split('.').map(|part| format!("/{}", part.replace('~', "~0").replace('/', "~1"))).collect();
     let pointer = if path.is_empty() { String::new() } else { pointer };
-    Diagnostic { pointer, message: format!("{origin}: {}", fault.message), help: fault.help }
+    Diagnostic { pointer, message: format!("{origin}: {}", error.message), help: error.help }
 }
 
 fn kind(value: &DeValue<'_>) -> &'static str {
@@ -224,12 +224,12 @@ fn unknown(path: &[&str]) -> ValidationError {
         return ValidationError::new(format!("`{dotted}` is a section, not a setting"))
             .with_help(did_you_mean_or_list("", &children(path)));
     }
-    let fault = ValidationError::new(format!("unknown setting `{dotted}`"));
+    let error = ValidationError::new(format!("unknown setting `{dotted}`"));
     if let Some(suggestion) = suggest(path) {
-        return fault.with_help(format!("did you mean `{}`?", suggestion.join(".")));
+        return error.with_help(format!("did you mean `{}`?", suggestion.join(".")));
     }
     let siblings = (0..path.len()).rev().map(|length| children(&path[..length])).find(|siblings| !siblings.is_empty());
-    fault.with_help(did_you_mean_or_list("", &siblings.unwrap_or_default()))
+    error.with_help(did_you_mean_or_list("", &siblings.unwrap_or_default()))
 }
 
 /// Returns an error for a name that would be ambiguous in an environment variable or a dotted key.
@@ -239,8 +239,8 @@ fn bad_name(path: &[&str]) -> Option<ValidationError> {
         let is_single = !name.contains("__") && !name.starts_with('_') && !name.ends_with('_');
         !letters(name) || (*placeholder == "<name>" && !is_single)
     })?;
-    let fault = ValidationError::new(format!("invalid name `{name}`"));
-    Some(fault.with_help("use letters, digits, `-` and single `_`, so that an environment variable can express it"))
+    let error = ValidationError::new(format!("invalid name `{name}`"));
+    Some(error.with_help("use letters, digits, `-` and single `_`, so that an environment variable can express it"))
 }
 
 /// Returns the parts of a path that are names, each with its placeholder.

@@ -26,7 +26,7 @@ fn allowed(key: &SettingKey) -> String {
     match key.shape {
         SettingType::Text => "text".to_owned(),
         SettingType::Path => "path".to_owned(),
-        SettingType::Count(least, most) => format!("{least} to {most}"),
+        SettingType::Count(min, max) => format!("{min} to {max}"),
         SettingType::Duration => "duration".to_owned(),
         SettingType::Choice(words) => list(words),
         SettingType::Words | SettingType::List => "list of strings".to_owned(),

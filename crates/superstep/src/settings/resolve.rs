@@ -9,7 +9,7 @@ use superstep_core::validation_error::ValidationError;
 use toml::de::DeTable;
 
 use super::keys::SettingType;
-use super::layers::{Layers, problem};
+use super::layers::{Layers, diagnostic};
 use super::secret::{MaybeSecret, Secret, SecretReference};
 use super::source::{SettingOrigin, SettingsSources};
 use super::value::{SettingValue, check_address};
@@ -20,11 +20,11 @@ impl Layers {
         let mut secret_sources = sources.secret_sources();
         let secrets = self.read_secrets(sources);
         let are_broken = secrets.is_err();
-        secret_sources.named = secrets.unwrap_or_else(|problems| {
-            self.problems.extend(problems);
+        secret_sources.named = secrets.unwrap_or_else(|diagnostics| {
+            self.diagnostics.extend(diagnostics);
             None
         });
-        let mut faults = Vec::new();
+        let mut errors = Vec::new();
         for (path, entry) in &mut self.entries {
             let Some(SettingValue::Reference(reference)) = &entry.value else { continue };
             // Keys that are missing in an invalid secrets file are unknown, and its syntax error is already reported.
@@ -37,13 +37,13 @@ impl Layers {
             match resolved {
                 Ok(guarded) => entry.value = Some(SettingValue::Guarded(guarded)),
                 Err(_) if is_reported => entry.value = None,
-                Err(fault) => {
-                    faults.push(problem(path, &entry.origin, fault));
+                Err(error) => {
+                    errors.push(diagnostic(path, &entry.origin, error));
                     entry.value = None;
                 }
             }
         }
-        self.problems.extend(faults);
+        self.diagnostics.extend(errors);
     }
 
     fn read_secrets(&self, sources: &SettingsSources<'_>) -> Result<Option<BTreeMap<String, Secret>>, Vec<Diagnostic>> {
@@ -52,7 +52,7 @@ impl Layers {
         }
         let Some(entry) = self.entries.get("secrets_file") else { return Ok(None) };
         let Some(SettingValue::Text(path)) = &entry.value else { return Err(Vec::new()) };
-        let reject = |fault| vec![problem("secrets_file", &entry.origin, fault)];
+        let reject = |fault| vec![diagnostic("secrets_file", &entry.origin, fault)];
         let Some(read_file) = sources.files else {
             return Err(reject(ValidationError::new(format!("file `{path}` cannot be read: file access is disabled"))));
         };
@@ -66,18 +66,18 @@ impl Layers {
 fn parse(name: &str, text: &str) -> Result<BTreeMap<String, Secret>, Vec<Diagnostic>> {
     let reject = |offset: usize, fact: &str| {
         let fault = ValidationError::new(fact).with_help("use lines of the form `name = \"value\"`");
-        problem("", &SettingOrigin::in_file(name, text, offset), fault)
+        diagnostic("", &SettingOrigin::in_file(name, text, offset), fault)
     };
     let (document, errors) = DeTable::parse_recoverable(text);
-    let mut problems: Vec<Diagnostic> =
+    let mut diagnostics: Vec<Diagnostic> =
         errors.iter().map(|error| reject(error.span().map_or(0, |span| span.start), "invalid TOML")).collect();
     let mut secrets = BTreeMap::new();
     for (key, value) in document.get_ref() {
         match value.get_ref().as_str() {
             Some(secret) => drop(secrets.insert(key.get_ref().to_string(), Secret::new(secret))),
-            None if errors.is_empty() => problems.push(reject(value.span().start, "expected a quoted string")),
+            None if errors.is_empty() => diagnostics.push(reject(value.span().start, "expected a quoted string")),
             None => {}
         }
     }
-    if problems.is_empty() { Ok(secrets) } else { Err(problems) }
+    if diagnostics.is_empty() { Ok(secrets) } else { Err(diagnostics) }
 }

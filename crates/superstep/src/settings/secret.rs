@@ -245,7 +245,7 @@ mod tests {
         for (text, expected) in rows {
             let reference = SecretReference::read(text).unwrap().unwrap();
             let resolved = secret_sources().resolve(&reference);
-            let resolved = resolved.as_ref().map(Secret::expose).map_err(|fault| fault.message.as_str());
+            let resolved = resolved.as_ref().map(Secret::expose).map_err(|error| error.message.as_str());
             assert_eq!(resolved, expected, "{text}");
         }
         assert_eq!(
@@ -258,8 +258,8 @@ mod tests {
     #[test]
     fn a_rejected_reference_does_not_repeat_what_follows_the_colon() {
         for text in ["env:", "env:sk.MARKER", "secret:MARKER+/=", "file:"] {
-            let fault = SecretReference::read(text).unwrap().unwrap_err();
-            assert!(!format!("{fault:?}").contains("MARKER"), "{fault:?}");
+            let error = SecretReference::read(text).unwrap().unwrap_err();
+            assert!(!format!("{error:?}").contains("MARKER"), "{error:?}");
         }
         assert!(SecretReference::read("sk-MARKER").is_none());
         assert!(SecretReference::read("https://host").is_none());

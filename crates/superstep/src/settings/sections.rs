@@ -126,8 +126,8 @@ impl Layers {
             let path = layers.required(&format!("{at}.path"))?;
             let kind = layers.text(&format!("{at}.kind"));
             if let Some(name) = path.strip_prefix("rust:") {
-                let fault = ValidationError::new("a graph built in Rust has no file format").with_help("remove `kind`");
-                kind.is_some().then(|| layers.reject_at(&format!("{at}.kind"), fault));
+                let error = ValidationError::new("a graph built in Rust has no file format").with_help("remove `kind`");
+                kind.is_some().then(|| layers.reject_at(&format!("{at}.kind"), error));
                 return Some(GraphSource::Rust(name.to_owned()));
             }
             let ending = Path::new(&path).extension().and_then(|ending| ending.to_str()).map(str::to_lowercase);
@@ -136,11 +136,11 @@ impl Layers {
                 Some("json") => Some(GraphSource::File { path: path.into(), kind: GraphFileFormat::Json }),
                 _ if layers.is_rejected(&format!("{at}.kind")) => None,
                 _ => {
-                    let fault = ValidationError::new(
+                    let error = ValidationError::new(
                         "the file extension does not determine the format of the \
                          graph file",
                     );
-                    layers.reject_at(&format!("{at}.path"), fault.with_help("set `kind` to `toml` or `json`"));
+                    layers.reject_at(&format!("{at}.path"), error.with_help("set `kind` to `toml` or `json`"));
                     None
                 }
             }
@@ -184,10 +184,10 @@ impl Layers {
             None => CheckpointerSettings::Memory,
         };
         if self.entries.contains_key("storage.url") {
-            let fault = ValidationError::new("`storage.url` requires the checkpointer `postgres`");
+            let error = ValidationError::new("`storage.url` requires the checkpointer `postgres`");
             self.reject_at(
                 "storage.url",
-                fault.with_help("set `storage.checkpointer` to `postgres`, or remove `storage.url`"),
+                error.with_help("set `storage.checkpointer` to `postgres`, or remove `storage.url`"),
             );
         }
         Some(StorageSettings { checkpointer, durability })
@@ -200,9 +200,9 @@ impl Layers {
             let env = layers.environment_of(&format!("{at}.env."));
             match (layers.entries.contains_key(&command), layers.entries.contains_key(&url)) {
                 (true, true) => {
-                    let fault = ValidationError::new("an MCP server has either `command` or `url`, not both")
+                    let error = ValidationError::new("an MCP server has either `command` or `url`, not both")
                         .with_help("remove one of them");
-                    layers.reject_at(&url, fault);
+                    layers.reject_at(&url, error);
                     None
                 }
                 (true, false) => match layers.value(&command)? {
@@ -216,9 +216,9 @@ impl Layers {
                 }
                 (false, false) if layers.is_unparsable => None,
                 (false, false) => {
-                    let fault = ValidationError::new(format!("`{at}` has neither `command` nor `url`"))
+                    let error = ValidationError::new(format!("`{at}` has neither `command` nor `url`"))
                         .with_help("set one of them");
-                    layers.reject(at, &layers.origin_of(at), fault);
+                    layers.reject(at, &layers.origin_of(at), error);
                     None
                 }
             }
@@ -257,9 +257,9 @@ impl Layers {
         }
     }
 
-    fn reject_at(&mut self, path: &str, fault: ValidationError) {
+    fn reject_at(&mut self, path: &str, error: ValidationError) {
         let origin = self.entries.get(path).map_or(SettingOrigin::Default, |entry| entry.origin.clone());
-        self.reject(path, &origin, fault);
+        self.reject(path, &origin, error);
     }
 
     /// Returns the origin of a table, or of its first value.

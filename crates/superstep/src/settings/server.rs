@@ -16,7 +16,7 @@ pub struct ServerSettings {
     /// Port; 0 selects a free port.
     pub port: u16,
     /// Behavior if the port is in use.
-    pub port_in_use: PortInUse,
+    pub port_in_use: PortConflictPolicy,
     /// Permitted host names, in addition to loopback names.
     pub allowed_hosts: Vec<String>,
     /// Permitted origins of web pages, in addition to the server's own.
@@ -32,9 +32,9 @@ pub struct ServerSettings {
     pub recovery: RecoveryMode,
 }
 
-/// Behavior if the port is in use.
+/// Policy for a port that is in use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub enum PortInUse {
+pub enum PortConflictPolicy {
     /// The server does not start.
     #[default]
     #[serde(rename = "error")]
@@ -64,8 +64,8 @@ impl Layers {
     /// Builds the section `server`.
     pub(crate) fn server(&self) -> Option<ServerSettings> {
         let port_in_use = match self.text("server.port_in_use").as_deref() {
-            Some("next") => PortInUse::NextFree,
-            _ => PortInUse::Fail,
+            Some("next") => PortConflictPolicy::NextFree,
+            _ => PortConflictPolicy::Fail,
         };
         let recovery = match self.text("server.recovery").as_deref() {
             Some("manual") => RecoveryMode::Manual,

@@ -56,9 +56,9 @@ fn parse_error(sources: &SettingsSources<'_>) -> String {
 }
 
 /// Returns only the lines of the problems of a file text.
-fn problems(text: &str) -> Vec<String> {
+fn diagnostics(text: &str) -> Vec<String> {
     let error = Settings::parse(&SettingsSources::new().toml("superstep.toml", text)).expect_err("something is wrong");
-    error.diagnostics().iter().map(|problem| format!("{}: {}", problem.pointer, problem.message)).collect()
+    error.diagnostics().iter().map(|diagnostic| format!("{}: {}", diagnostic.pointer, diagnostic.message)).collect()
 }
 
 /// R-FWK-54: `superstep.toml` names graphs, models, stores, servers, limits.
@@ -265,11 +265,11 @@ fn text_that_is_not_toml_is_reported_by_line_and_column_only() {
 #[test]
 fn columns_count_characters_and_lines_count_from_one() {
     assert_eq!(
-        problems("[server]\nhost = 'ü'\n'ünknown' = 1"),
+        diagnostics("[server]\nhost = 'ü'\n'ünknown' = 1"),
         ["/server/ünknown: superstep.toml:3:1: unknown setting `server.ünknown`"]
     );
     assert_eq!(
-        problems("server = { host = 'ü', prt = 1 }")[0],
+        diagnostics("server = { host = 'ü', prt = 1 }")[0],
         "/server/prt: superstep.toml:1:24: unknown setting `server.prt`"
     );
 }
@@ -299,7 +299,7 @@ fn named_entries_can_be_defined_by_environment_or_flags_only() {
     assert!(matches!(&settings.graphs["my-chat"], GraphSource::File { kind: GraphFileFormat::Json, .. }));
 }
 
-/// R-FWK-54, U24: secrets are never printed: not by `Debug`, not in JSON, not by `explain`.
+/// R-FWK-54: secrets are never printed: not by `Debug`, not in JSON, not by `explain`.
 #[test]
 fn no_secret_appears_in_anything_that_can_be_printed() {
     let settings = Settings::parse(&sources()).unwrap();
@@ -344,7 +344,7 @@ fn no_secret_appears_in_anything_that_can_be_printed() {
     "#);
 }
 
-/// R-FWK-54, U24: errors of the secrets file contain the location, but no text of the file.
+/// R-FWK-54: errors of the secrets file contain the location, but no text of the file.
 #[test]
 fn a_secrets_file_is_never_echoed() {
     let file = "storage.checkpointer = 'postgres'\nstorage.url = 'secret:database'";
@@ -365,7 +365,7 @@ fn a_secrets_file_is_never_echoed() {
     assert!(matches!(&settings.storage.checkpointer, CheckpointerSettings::Postgres(url) if url.expose() == "MARKER"));
 }
 
-/// U24: a literal secret is rejected in the file and in a flag, which is visible in the list of processes.
+/// A literal secret is rejected in the file and in a flag, which is visible in the list of processes.
 #[test]
 fn a_literal_secret_is_rejected_outside_the_environment() {
     let file = "[models.m]\nprovider = 'scripted'\napi_key = 'MARKER'\n[mcp_servers.s]\ncommand = ['x']\nenv.A_TOKEN = 'MARKER'";

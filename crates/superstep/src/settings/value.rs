@@ -76,7 +76,7 @@ pub(crate) fn read(
     spot: &ValueContext<'_>,
 ) -> Result<SettingValue, ValidationError> {
     match shape {
-        SettingType::Count(least, most) => count(raw, least, most).map(SettingValue::Count),
+        SettingType::Count(min, max) => count(raw, min, max).map(SettingValue::Count),
         SettingType::Words => words(raw).map(SettingValue::Words),
         SettingType::List => list(raw).map(SettingValue::Words),
         _ => read_text(shape, text(raw)?, spot),
@@ -122,16 +122,16 @@ fn kind(raw: &RawValue<'_>) -> &'static str {
     }
 }
 
-fn count(raw: &RawValue<'_>, least: u32, most: u32) -> Result<u32, ValidationError> {
+fn count(raw: &RawValue<'_>, min: u32, max: u32) -> Result<u32, ValidationError> {
     let number = match raw {
         RawValue::Integer(number) => *number,
         RawValue::Text(text) => text.trim().parse().ok(),
         _ => None,
     };
-    let fits = number.and_then(|number| u32::try_from(number).ok()).filter(|number| (least..=most).contains(number));
+    let fits = number.and_then(|number| u32::try_from(number).ok()).filter(|number| (min..=max).contains(number));
     fits.ok_or_else(|| {
         let actual = number.map_or_else(|| kind(raw).to_owned(), |number| number.to_string());
-        ValidationError::new(format!("expected an integer from {least} to {most}, found {actual}"))
+        ValidationError::new(format!("expected an integer from {min} to {max}, found {actual}"))
     })
 }
 
@@ -311,7 +311,7 @@ mod tests {
 
     fn display(shape: SettingType, raw: RawValue<'_>) -> Result<String, String> {
         let spot = ValueContext { base: Some(Path::new("etc")), ..ValueContext::default() };
-        read(shape, &raw, &spot).map(|value| value.display()).map_err(|fault| fault.message)
+        read(shape, &raw, &spot).map(|value| value.display()).map_err(|error| error.message)
     }
 
     /// R-FWK-54: durations are written with their unit.
@@ -412,8 +412,8 @@ mod tests {
             for text in ["MARKER MARKER", "postgres://MARKER", "sk-MARKER", "env:MARKER.x", "sqlite", "rust:"] {
                 for raw in [RawValue::Quoted(text), RawValue::Text(text)] {
                     let spot = ValueContext { name: key.path, ..ValueContext::default() };
-                    let Err(fault) = read(key.shape, &raw, &spot) else { continue };
-                    assert!(!format!("{fault:?}").contains("MARKER"), "{}: {fault:?}", key.path);
+                    let Err(error) = read(key.shape, &raw, &spot) else { continue };
+                    assert!(!format!("{error:?}").contains("MARKER"), "{}: {error:?}", key.path);
                 }
             }
         }

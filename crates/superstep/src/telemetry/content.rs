@@ -10,9 +10,9 @@ pub(super) fn request_content(request: &ChatRequest) -> Value {
 }
 
 /// Returns a chat response as a list of one message.
-pub(super) fn response_content(answer: &ChatResponse) -> Value {
-    let mut message = message_json(&answer.message);
-    message["finish_reason"] = json!(match &answer.stop {
+pub(super) fn response_content(response: &ChatResponse) -> Value {
+    let mut message = message_json(&response.message);
+    message["finish_reason"] = json!(match &response.stop {
         StopReason::ToolCalls => "tool_call",
         StopReason::Length => "length",
         StopReason::ContentFilter => "content_filter",

@@ -24,7 +24,7 @@ pub(crate) async fn traced_model_call(watch: Arc<RunObserver>, builder: ModelCal
     let started_at = watch.clock.now();
     let answered = builder.execute().instrument(span.clone()).await;
     match &answered {
-        Ok(answer) => model_answered(&cx, &watch, &span, answer),
+        Ok(response) => record_response(&cx, &watch, &span, response),
         Err(error) => model_failed(&cx, &watch, &span, (&info, error)),
     }
     if let Some(metrics) = &watch.metrics {
@@ -57,23 +57,23 @@ fn span(cx: &TaskContext, info: &ModelInfo, request: &ChatRequest) -> Span {
     )
 }
 
-fn model_answered(cx: &TaskContext, watch: &RunObserver, span: &Span, answer: &ChatResponse) {
-    span.record("gen_ai.response.model", &*answer.model.name);
-    if let Some(usage) = &answer.message.usage {
+fn record_response(cx: &TaskContext, watch: &RunObserver, span: &Span, response: &ChatResponse) {
+    span.record("gen_ai.response.model", &*response.model.name);
+    if let Some(usage) = &response.message.usage {
         span.record("gen_ai.usage.input_tokens", usage.input_tokens);
         span.record("gen_ai.usage.output_tokens", usage.output_tokens);
         span.record("superstep.usage.estimated", usage.estimated);
-        let cents = cx.0.shared.usage.cost(usage, &answer.model);
+        let cents = cx.0.shared.usage.cost(usage, &response.model);
         if let Some(cents) = cents {
             span.record("superstep.cost.cents", cents);
         }
         if let Some(metrics) = &watch.metrics {
-            metrics.tokens(&answer.model, usage, cents);
+            metrics.tokens(&response.model, usage, cents);
         }
     }
     if watch.content {
         info!(target: "superstep", parent: span, {
-            gen_ai.output.messages = %RunObserver::redact_json(cx, response_content(answer))
+            gen_ai.output.messages = %RunObserver::redact_json(cx, response_content(response))
         }, "gen_ai.client.inference.operation.details");
     }
 }

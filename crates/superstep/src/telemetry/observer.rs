@@ -99,7 +99,7 @@ impl RunObserver {
     pub(super) fn redact_json(cx: &TaskContext, mut value: Value) -> Value {
         cx.0.shared
             .event_redactions()
-            .for_each(|redaction| redaction.value(&mut value, &mut RedactionCounts::default()));
+            .for_each(|redaction| redaction.redact_value(&mut value, &mut RedactionCounts::default()));
         value
     }
 

@@ -34,15 +34,15 @@ pub(crate) async fn traced_tool_call(
              call started");
     }
     let started_at = watch.clock.now();
-    let settled = work.instrument(span.clone()).await;
-    match &settled {
-        Ok(settled) => {
-            if let Some(failure) = settled.failure_name() {
+    let completed = work.instrument(span.clone()).await;
+    match &completed {
+        Ok(completed) => {
+            if let Some(failure) = completed.failure_name() {
                 tool_failed(&cx, &watch, &span, (tool, failure));
             }
             if watch.content {
                 info!(target: "superstep", parent: &span, {
-                    gen_ai.tool.call.result = %RunObserver::redact_json(&cx, settled.event_output())
+                    gen_ai.tool.call.result = %RunObserver::redact_json(&cx, completed.event_output())
                 }, "tool call finished");
             }
         }
@@ -53,7 +53,7 @@ pub(crate) async fn traced_tool_call(
     if let Some(metrics) = &watch.metrics {
         metrics.tool_called(tool, watch.since(started_at));
     }
-    settled
+    completed
 }
 
 fn span(cx: &TaskContext, tool: &str, call: &str) -> Span {

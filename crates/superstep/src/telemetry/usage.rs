@@ -41,9 +41,9 @@ impl UsageTracker {
     }
 
     /// Counts a response.
-    pub(crate) fn add_response(&self, cx: &TaskContext, answer: &ChatResponse) {
-        let Some(usage) = &answer.message.usage else { return };
-        let (graph, node, model) = (&cx.0.shared.program.topology.name, cx.node(), &answer.model);
+    pub(crate) fn add_response(&self, cx: &TaskContext, response: &ChatResponse) {
+        let Some(usage) = &response.message.usage else { return };
+        let (graph, node, model) = (&cx.0.shared.program.topology.name, cx.node(), &response.model);
         let cents = self.cost(usage, model);
         let mut rows = lock(&self.rows);
         let is_this = |row: &ModelUsage| row.graph == *graph && &*row.node == node && row.model == *model;

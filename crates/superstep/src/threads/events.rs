@@ -47,6 +47,6 @@ impl<S: GraphState, C: Send + Sync + 'static> Threads<S, C> {
     }
 }
 
-fn unread(fault: superstep_core::validation_error::ValidationError) -> superstep_core::error::Error {
-    superstep_core::error::Error::internal(fault.to_string())
+fn unread(error: superstep_core::validation_error::ValidationError) -> superstep_core::error::Error {
+    superstep_core::error::Error::internal(error.to_string())
 }

@@ -73,9 +73,9 @@ pub(super) async fn interrupt_per_call(
     for call in calls {
         let part = call.part(cx);
         let text = format!("Approve this call of `{}`?", call.call.name);
-        let answer = raise_interrupt(&part, call.payload(), &text, call.schema()).await?;
+        let resume_value = raise_interrupt(&part, call.payload(), &text, call.schema()).await?;
         cx.0.cell.add_interrupts(part.0.cell.take_interrupts());
-        let approval = answer.map(serde_json::from_value).transpose()?;
+        let approval = resume_value.map(serde_json::from_value).transpose()?;
         verdicts.push(approval.map(|approval| call.apply_approval(approval)));
     }
     Ok(verdicts)
@@ -102,10 +102,10 @@ pub(super) async fn interrupt_for_all(
     let forms: Vec<Value> = calls.iter().map(PendingApproval::schema).collect();
     let count = calls.len();
     let schema = json!({ "type": "array", "prefixItems": forms, "minItems": count, "maxItems": count });
-    let Some(answer) = raise_interrupt(cx, payloads.into(), "Approve these tool calls?", schema).await? else {
+    let Some(resume_value) = raise_interrupt(cx, payloads.into(), "Approve these tool calls?", schema).await? else {
         return Ok(calls.into_iter().map(|_| None).collect());
     };
-    let approvals: Vec<Approval> = serde_json::from_value(answer)?;
+    let approvals: Vec<Approval> = serde_json::from_value(resume_value)?;
     if approvals.len() != count {
         let changed = "the tools changed since approval was requested";
         return Ok(calls.into_iter().map(|_| Some(CallDecision::Reject(changed.to_owned()))).collect());
@@ -121,9 +121,9 @@ async fn raise_interrupt(
     schema: Value,
 ) -> Result<Option<Value>, NodeError> {
     let interrupts = cx.interrupts();
-    let mut question = pin!(interrupts.raise_with_schema(APPROVAL_INTERRUPT_NAME, payload, text, Some(schema)));
-    match poll_fn(|context| Poll::Ready(question.as_mut().poll(context))).await {
-        Poll::Ready(answer) => answer.map(Some),
+    let mut interrupt = pin!(interrupts.raise_with_schema(APPROVAL_INTERRUPT_NAME, payload, text, Some(schema)));
+    match poll_fn(|context| Poll::Ready(interrupt.as_mut().poll(context))).await {
+        Poll::Ready(resume_value) => resume_value.map(Some),
         Poll::Pending => Ok(None),
     }
 }

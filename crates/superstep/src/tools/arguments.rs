@@ -93,24 +93,24 @@ pub(super) fn validator(spec: &ToolSpec) -> Option<JsonSchemaValidator> {
 /// Validates arguments with an existing validator. See [`check_arguments`].
 pub(super) fn check(spec: &ToolSpec, schema: Option<&JsonSchemaValidator>, args: &Value) -> Result<(), ToolError> {
     let named = args.as_object();
-    let mut problems = named.map(|named| unknown(&spec.input_schema, named)).unwrap_or_default();
-    problems.extend(named.into_iter().flat_map(|named| missing(&spec.input_schema, named)));
-    let has_named = !problems.is_empty();
-    let faults = schema.map(|schema| schema.errors_without_values(args)).unwrap_or_default();
+    let mut diagnostics = named.map(|named| unknown(&spec.input_schema, named)).unwrap_or_default();
+    diagnostics.extend(named.into_iter().flat_map(|named| missing(&spec.input_schema, named)));
+    let has_named = !diagnostics.is_empty();
+    let errors = schema.map(|schema| schema.errors_without_values(args)).unwrap_or_default();
     // Errors about the top-level object repeat the unknown and missing names above.
-    let faults = faults.into_iter().filter(|fault| !(has_named && fault.pointer.is_empty()));
-    problems.extend(faults.map(|fault| match fault.pointer.strip_prefix('/') {
-        Some(path) => format!("`{path}`: {}", fault.message),
-        None => fault.message,
+    let errors = errors.into_iter().filter(|error| !(has_named && error.pointer.is_empty()));
+    diagnostics.extend(errors.map(|error| match error.pointer.strip_prefix('/') {
+        Some(path) => format!("`{path}`: {}", error.message),
+        None => error.message,
     }));
-    if problems.is_empty() {
+    if diagnostics.is_empty() {
         return Ok(());
     }
-    if problems.len() > PROBLEMS {
-        let more = problems.split_off(PROBLEMS).len();
-        problems.push(format!("and {more} more"));
+    if diagnostics.len() > PROBLEMS {
+        let more = diagnostics.split_off(PROBLEMS).len();
+        diagnostics.push(format!("and {more} more"));
     }
-    Err(ToolError::new(format!("invalid arguments for `{}`: {}", spec.name, problems.join("; "))))
+    Err(ToolError::new(format!("invalid arguments for `{}`: {}", spec.name, diagnostics.join("; "))))
 }
 
 fn unknown(schema: &Value, args: &Map<String, Value>) -> Vec<String> {

@@ -71,13 +71,13 @@ impl ToolCallJob<'_> {
     /// Executes a decision.
     pub(super) async fn resolve(self, verdict: CallDecision) -> Result<ToolCallResult, NodeError> {
         let Some(watch) = self.cx.0.shared.observer.clone() else { return self.execute(verdict).await };
-        let is_known = !matches!(&verdict, CallDecision::Fail(failure) if failure.kind == ToolFailureKind::UnknownTool);
+        let exists = !matches!(&verdict, CallDecision::Fail(failure) if failure.kind == ToolFailureKind::UnknownTool);
         let ToolCall { id, name, args, .. } = self.call;
-        let called = ToolCallSpan { tool: is_known.then_some(name), call: id, args };
+        let called = ToolCallSpan { tool: exists.then_some(name), call: id, args };
         let work = self.execute(verdict);
-        let settled = Box::pin(traced_tool_call(watch.clone(), self.cx.clone(), called, work)).await;
+        let completed = Box::pin(traced_tool_call(watch.clone(), self.cx.clone(), called, work)).await;
         watch.redacted(&self.redacting.counts());
-        settled
+        completed
     }
 
     async fn execute(&self, verdict: CallDecision) -> Result<ToolCallResult, NodeError> {
@@ -88,7 +88,7 @@ impl ToolCallJob<'_> {
             turn: job.turn,
             field: &job.node.field,
             cap: job.node.max_result_bytes,
-            took: Duration::from_micros(job.cx.now().saturating_sub(started_at).try_into().unwrap_or(0)),
+            duration: Duration::from_micros(job.cx.now().saturating_sub(started_at).try_into().unwrap_or(0)),
             id: job.cx.new_id(),
             redacted: job.redacting.counts(),
         };
@@ -116,11 +116,11 @@ impl ToolCallJob<'_> {
         match self.attempts(&registered, args, &emitter).await {
             Ok(output) => {
                 let frame = frame(self);
-                let settled = frame.success(&self.cx, output);
-                match settled {
-                    Ok(settled) => {
-                        emitter.ended(|| settled.event_output(), &frame).await;
-                        Ok(settled)
+                let completed = frame.success(&self.cx, output);
+                match completed {
+                    Ok(completed) => {
+                        emitter.ended(|| completed.event_output(), &frame).await;
+                        Ok(completed)
                     }
                     Err(text) => {
                         emitter.failed(&text, self.cx.attempt(), false).await;

@@ -47,8 +47,8 @@ impl ToolEventEmitter {
     }
 
     pub(super) async fn ended(&self, output: impl FnOnce() -> Value, frame: &CallFrame<'_>) {
-        let (took, redacted) = (frame.took, &frame.redacted);
-        self.emit(|| ToolEvent::Ended { output: output(), took, redacted: redacted.clone() }).await;
+        let (duration, redacted) = (frame.duration, &frame.redacted);
+        self.emit(|| ToolEvent::Ended { output: output(), duration, redacted: redacted.clone() }).await;
     }
 
     pub(super) async fn failed(&self, error: &str, attempt: u32, will_retry: bool) {
@@ -58,14 +58,14 @@ impl ToolEventEmitter {
     /// Returns the progress reporter of the tool.
     pub(super) fn progress(&self) -> ToolProgress {
         match &self.0 {
-            Some(watched) => ToolProgress::new(watched.clone()),
+            Some(emitter) => ToolProgress::new(emitter.clone()),
             None => ToolProgress::default(),
         }
     }
 
     async fn emit(&self, event: impl FnOnce() -> ToolEvent) {
-        if let Some(watched) = &self.0 {
-            watched.sink.tool(&watched.cx, &watched.run, event()).await;
+        if let Some(emitter) = &self.0 {
+            emitter.sink.tool(&emitter.cx, &emitter.run, event()).await;
         }
     }
 }

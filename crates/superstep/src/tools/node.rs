@@ -199,8 +199,8 @@ impl ToolNode {
 
     async fn run_pending_calls(&self, cx: &TaskContext) -> Result<TaskOutput, NodeError> {
         let turn = PendingToolCalls::read(cx, &self.field)?;
-        let settled = self.resolve_calls(cx, &turn, true).await?;
-        combine(cx, &self.field, &turn, settled)
+        let completed = self.resolve_calls(cx, &turn, true).await?;
+        combine(cx, &self.field, &turn, completed)
     }
 
     /// Runs all calls of a message; `ends` is true if the node ends with them.
@@ -264,7 +264,7 @@ impl ToolNode {
         let mut all = Vec::new();
         for end in ends {
             match end {
-                CallEnd::Done(settled) => all.push(settled?),
+                CallEnd::Done(completed) => all.push(completed?),
                 CallEnd::Interrupted(questions) => interrupts.extend(questions),
             }
         }

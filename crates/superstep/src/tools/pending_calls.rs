@@ -49,15 +49,16 @@ pub fn ensure_tool_results(messages: &Messages) -> Result<()> {
 
 /// Returns the last model message, and the indexes of its open calls.
 fn last(messages: &Messages) -> Option<(&Arc<Message>, Vec<usize>)> {
-    let mut answered = BTreeSet::new();
-    for message in messages.shared().rev() {
+    let mut tool_result_update = BTreeSet::new();
+    for message in messages.iter_arcs().rev() {
         match message.role {
             Role::Assistant => {
                 let calls = message.tool_calls.iter().enumerate();
-                let open = calls.filter(|(_, call)| !answered.contains(call.id.as_str())).map(|(index, _)| index);
+                let open =
+                    calls.filter(|(_, call)| !tool_result_update.contains(call.id.as_str())).map(|(index, _)| index);
                 return Some((message, open.collect()));
             }
-            Role::Tool => answered.extend(message.tool_call_id.as_deref()),
+            Role::Tool => tool_result_update.extend(message.tool_call_id.as_deref()),
             _ => {}
         }
     }
@@ -90,8 +91,8 @@ impl PendingToolCalls {
             .with_help("set the field: `ToolNode::new(..).messages_field(\"..\")`"));
         };
         let value = schema.field(id).ops.delta(&**cx.view(), &Change::Set);
-        let messages: Messages = value.into_value().map_err(|fault| {
-            Error::new(ErrorCode::TypeMismatch, format!("field `{field}` is not a message list: {fault}"))
+        let messages: Messages = value.into_value().map_err(|error| {
+            Error::new(ErrorCode::TypeMismatch, format!("field `{field}` is not a message list: {error}"))
         })?;
         let pending =
             last(&messages).map(|(message, open)| Self { message: message.clone(), open, is_direct_call: false });

@@ -36,7 +36,7 @@ impl CallRedaction {
     pub(super) fn output(&self, schema: &Schema, mut output: ToolOutput) -> ToolOutput {
         if let Some(redaction) = &self.redaction {
             let mut counts = RedactionCounts::default();
-            redaction.tool_output(&mut output, &mut counts);
+            redaction.redact_tool_output(&mut output, &mut counts);
             if let Some(command) = &mut output.command {
                 redact_output(redaction, schema, command, &mut counts);
             }
@@ -49,11 +49,11 @@ impl CallRedaction {
     pub(super) fn error(&self, mut error: ToolError) -> ToolError {
         let Some(redaction) = &self.redaction else { return error };
         let mut counts = RedactionCounts::default();
-        redaction.tool_error(&mut error, &mut counts);
+        redaction.redact_tool_error(&mut error, &mut counts);
         error.passthrough = error.passthrough.map(|passes| match passes.downcast::<NodeError>() {
             Ok(error) => {
                 let mut error = *error;
-                error.error = redaction.error(error.error);
+                error.error = redaction.redact_error(error.error);
                 Box::new(error)
             }
             Err(other) => other,
@@ -66,7 +66,7 @@ impl CallRedaction {
     pub(super) fn failure(&self, mut failure: ToolFailure) -> ToolFailure {
         if let Some(redaction) = &self.redaction {
             redact_text(redaction, &mut failure.text, &mut lock(&self.counts));
-            failure.cause = failure.cause.take().map(|cause| redaction.cause(cause));
+            failure.cause = failure.cause.take().map(|cause| redaction.redact_cause(cause));
         }
         failure
     }
@@ -75,6 +75,6 @@ impl CallRedaction {
 /// Redacts a progress value.
 pub(super) fn redact_progress(redaction: Option<&Redaction>, value: &mut Value) {
     if let Some(redaction) = redaction {
-        redaction.value(value, &mut RedactionCounts::default());
+        redaction.redact_value(value, &mut RedactionCounts::default());
     }
 }

@@ -78,7 +78,7 @@ pub(super) struct CallFrame<'a> {
     pub(super) field: &'a str,
     /// Maximum size of the output in bytes.
     pub(super) cap: usize,
-    pub(super) took: Duration,
+    pub(super) duration: Duration,
     /// Id of the message.
     pub(super) id: String,
     /// Number of redactions in its result.
@@ -89,8 +89,8 @@ impl CallFrame<'_> {
     fn message(&self, content: Content) -> Message {
         let (content, original_bytes) = capped(content, self.cap);
         let message = Message::tool(&self.call.id, content).with_name(&self.call.name).with_id(self.id.as_str());
-        let took = u64::try_from(self.took.as_millis()).unwrap_or(u64::MAX);
-        let mut message = message.with_metadata("tool", self.call.name.as_str()).with_metadata("duration_ms", took);
+        let duration = u64::try_from(self.duration.as_millis()).unwrap_or(u64::MAX);
+        let mut message = message.with_metadata("tool", self.call.name.as_str()).with_metadata("duration_ms", duration);
         if !self.redacted.is_empty() {
             message = message.with_metadata("redacted", &self.redacted);
         }
@@ -137,15 +137,15 @@ impl CallFrame<'_> {
         let mut goto = command.goto.unwrap_or_default();
         command.sends.into_iter().for_each(|send| goto = std::mem::take(&mut goto).and_send(send));
         let mut updates = Vec::new();
-        for draft in command.updates {
-            match draft {
+        for builder in command.updates {
+            match builder {
                 UncheckedUpdate::Json(map) => updates.push(map),
                 UncheckedUpdate::Typed(update) => {
                     updates.extend(update_by_field_name(schema, update).map_err(|error| error.to_string())?)
                 }
             }
         }
-        let here = ParentCommand { scope: CommandScope::Here, updates, goto };
+        let here = ParentCommand { scope: CommandScope::Current, updates, goto };
         let here = StoredParentCommand::from(&here);
         let out = command.parent_command.as_deref().map(StoredParentCommand::from);
         let (mut own, mut clears) = (0, false);
@@ -175,8 +175,8 @@ impl CallFrame<'_> {
 
     /// Returns true if a message is the result of this call.
     fn is_answer(&self, message: &Message) -> Result<bool, String> {
-        let answered = message.tool_call_id.as_deref().filter(|_| message.role == Role::Tool);
-        match answered {
+        let tool_result_update = message.tool_call_id.as_deref().filter(|_| message.role == Role::Tool);
+        match tool_result_update {
             Some(id) if id == self.call.id => Ok(true),
             Some(id) if self.turn.calls().any(|(_, call)| call.id == id) => {
                 Err(format!("tool `{}` returned a result for another call", self.call.name))
@@ -241,24 +241,24 @@ pub(super) fn combine(
     let schema = &cx.0.shared.program.topology.schema;
     let parent_command = merge_parent_commands(cx, field, turn, &all)?;
     // If the history was removed, a result would have no call.
-    let clears = all.iter().any(|settled| settled.clears_messages);
+    let clears = all.iter().any(|completed| completed.clears_messages);
     let mut output = TaskOutput::default();
-    let mut answers = Vec::new();
-    for settled in all {
-        answers.extend(settled.message.filter(|_| !clears).map(MessageUpdate::Put));
-        let Some(here) = settled.graph_command else { continue };
+    let mut tool_results = Vec::new();
+    for completed in all {
+        tool_results.extend(completed.message.filter(|_| !clears).map(MessageUpdate::Put));
+        let Some(here) = completed.graph_command else { continue };
         if !here.updates.is_empty() {
-            output.updates.extend(answered(schema, field, &mut answers));
+            output.updates.extend(tool_result_update(schema, field, &mut tool_results));
             output.updates.extend(here.updates.into_iter().map(UncheckedUpdate::Json));
         }
-        if settled.has_goto {
+        if completed.has_goto {
             let goto = output.goto.get_or_insert_default();
             *goto = merge_goto(std::mem::take(goto), &here.goto, here.sends);
         } else {
             output.sends.extend(here.sends.into_iter().map(sent));
         }
     }
-    output.updates.extend(answered(schema, field, &mut answers));
+    output.updates.extend(tool_result_update(schema, field, &mut tool_results));
     output.parent_command = parent_command.map(|command| Box::new(command.into()));
     Ok(output)
 }
@@ -267,8 +267,8 @@ pub(super) fn combine(
 ///
 /// # Errors
 /// Returns an error if a call returned a command.
-pub(super) fn messages(settled: Vec<ToolCallResult>) -> Result<Vec<Message>, NodeError> {
-    let all = settled.into_iter().map(|settled| match settled {
+pub(super) fn messages(completed: Vec<ToolCallResult>) -> Result<Vec<Message>, NodeError> {
+    let all = completed.into_iter().map(|completed| match completed {
         ToolCallResult { message: Some(message), graph_command: None, parent_command: None, .. } => Ok(message),
         _ => {
             let error = Error::new(ErrorCode::InvalidRoute, "the tool returned a command, but runs outside a graph");
@@ -279,9 +279,9 @@ pub(super) fn messages(settled: Vec<ToolCallResult>) -> Result<Vec<Message>, Nod
 }
 
 /// Returns the tool messages so far as an update.
-fn answered(schema: &Schema, field: &str, answers: &mut Vec<MessageUpdate>) -> Option<UncheckedUpdate> {
-    let field = schema.find(field).filter(|_| !answers.is_empty())?;
-    let value = AnyValue::native(MessageUpdates(std::mem::take(answers)));
+fn tool_result_update(schema: &Schema, field: &str, tool_results: &mut Vec<MessageUpdate>) -> Option<UncheckedUpdate> {
+    let field = schema.find(field).filter(|_| !tool_results.is_empty())?;
+    let value = AnyValue::native(MessageUpdates(std::mem::take(tool_results)));
     let mut update = Update::new();
     update.push(Write { field, mode: WriteMode::Reduce, value });
     Some(UncheckedUpdate::Typed(update))
@@ -310,7 +310,7 @@ fn merge_parent_commands(
     turn: &PendingToolCalls,
     all: &[ToolCallResult],
 ) -> Result<Option<StoredParentCommand>, NodeError> {
-    let mut commands = all.iter().filter_map(|settled| settled.parent_command.as_ref());
+    let mut commands = all.iter().filter_map(|completed| completed.parent_command.as_ref());
     let Some(mut merged) = commands.next().cloned() else { return Ok(None) };
     for command in commands {
         if command.graph != merged.graph {
@@ -335,9 +335,9 @@ fn merge_parent_commands(
             |edit| matches!(edit, MessageUpdate::Put(message) if message.id.is_some() && message.id == candidate.id),
         )
     };
-    let answers = all.iter().filter_map(|settled| settled.message.as_ref());
+    let tool_results = all.iter().filter_map(|completed| completed.message.as_ref());
     let missing: Vec<&Message> =
-        std::iter::once(&*turn.message).chain(answers).filter(|message| !is_included(message)).collect();
+        std::iter::once(&*turn.message).chain(tool_results).filter(|message| !is_included(message)).collect();
     let missing = serde_json::to_value(missing)?;
     merged.updates.insert(0, Map::from_iter([(field.to_owned(), missing)]));
     Ok(Some(merged))
@@ -365,8 +365,8 @@ mod tests {
     #[test]
     fn events_truncate_long_output() {
         for (length, is_whole) in [(200_000, true), (4_000_000, false)] {
-            let settled = ToolCallResult::with_message(Message::tool("c1", "x".repeat(length)));
-            let output = settled.event_output();
+            let completed = ToolCallResult::with_message(Message::tool("c1", "x".repeat(length)));
+            let output = completed.event_output();
             let output = output.as_str().unwrap();
             assert!(output.len() <= MAX_OUTPUT_BYTES + 100, "{}", output.len());
             assert_eq!(output.len() == length, is_whole, "{length}");

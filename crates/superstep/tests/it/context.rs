@@ -87,7 +87,7 @@ async fn context_leaves_no_trace() {
                 state.schema.to_json(&*state.state).unwrap().to_string()
             }
             EventKind::Machine(MachineEvent::TaskFinished { update, .. }) => format!("{update:?}"),
-            EventKind::Machine(MachineEvent::Interrupted { questions }) => serde_json::to_string(&questions).unwrap(),
+            EventKind::Machine(MachineEvent::Interrupted { interrupts }) => serde_json::to_string(&interrupts).unwrap(),
             EventKind::Machine(MachineEvent::Warning { message, .. }) => message,
             EventKind::Custom { value, .. } => value.to_string(),
             _ => String::new(),

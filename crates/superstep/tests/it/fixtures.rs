@@ -153,8 +153,8 @@ fn line(event: &RunEvent) -> String {
     let description = match &event.kind {
         EventKind::Machine(event) => machine_line(event),
         EventKind::Custom { node, value, .. } => format!("{node} says {value}"),
-        EventKind::Retry { node, attempt, wait, error, .. } => {
-            format!("{node} retry {attempt} in {wait:?}: {}", error.code())
+        EventKind::Retry { node, attempt, delay, error, .. } => {
+            format!("{node} retry {attempt} in {delay:?}: {}", error.code())
         }
         EventKind::Started { input } => format!("begins with {input}"),
         EventKind::Ended { end: GraphEnd::Finished, .. } => "ends".to_owned(),
@@ -174,7 +174,7 @@ fn machine_line(event: &MachineEvent) -> String {
         MachineEvent::Values { step, .. } => format!("{step} values"),
         MachineEvent::Checkpoint { step, next, .. } => format!("{step} saved, next {next:?}"),
         MachineEvent::TaskInterrupted { node, step, .. } => format!("{step} {node} asked"),
-        MachineEvent::Interrupted { questions } => format!("asks {}", questions.len()),
+        MachineEvent::Interrupted { interrupts } => format!("asks {}", interrupts.len()),
         MachineEvent::Warning { message, .. } => format!("warning: {message}"),
         _ => "?".to_owned(),
     }

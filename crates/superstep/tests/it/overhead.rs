@@ -64,9 +64,9 @@ fn a_saved_superstep_does_not_copy_a_large_state() {
     }
 }
 
-/// R-FWK-13: two computing tasks meet at a barrier, so both must run on separate cores.
+/// R-FWK-13: two computing tasks meet at a barrier, so they must run on two worker threads.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tasks_that_compute_use_two_cores() {
+async fn tasks_that_compute_use_two_worker_threads() {
     let (barrier, met) = (Arc::new(Barrier::new(2)), Arc::new(AtomicUsize::new(0)));
     let mut graph = StateGraph::<Chat>::new("compute");
     for name in ["left", "right"] {

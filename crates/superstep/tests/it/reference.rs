@@ -1,6 +1,6 @@
 //! Conformance cases of LangGraph, its defects, and probes of other frameworks, each compared with this engine.
 //!
-//! If the two profiles differ, a test runs in both; cases that other tests cover have their id there.
+//! If the two modes differ, a test runs in both; cases that other tests cover have their id there.
 
 use superstep::Compat;
 
@@ -23,5 +23,5 @@ mod recovery;
 mod subgraphs;
 mod supersteps;
 
-/// The strict profile, which is the default, and the LangGraph profile.
-const PROFILES: [Compat; 2] = [Compat::Strict, Compat::LangGraph];
+/// Strict checks, which are the default, and the compatibility mode.
+const COMPAT_MODES: [Compat; 2] = [Compat::Strict, Compat::LangGraph];

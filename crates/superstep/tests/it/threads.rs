@@ -336,7 +336,7 @@ async fn nothing_is_cached_of_a_dropped_store() {
     let graph = graph.compile().unwrap();
     let run = async |store: MemoryCheckpointer| {
         let done = graph.invoke("Hi").checkpointer(store).thread("t").await.unwrap();
-        done.state.messages.shared().next().map(Arc::downgrade).unwrap()
+        done.state.messages.iter_arcs().next().map(Arc::downgrade).unwrap()
     };
     let message = run(MemoryCheckpointer::new()).await;
     run(MemoryCheckpointer::new()).await;

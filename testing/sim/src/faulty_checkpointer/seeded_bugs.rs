@@ -11,8 +11,8 @@ use crate::checkpointer_backend::SimulatedDisk;
 use crate::simulation::SimulationState;
 
 /// Commits independent of the lease holder.
-pub(super) fn ignore_fence(disk: &SimulatedDisk, course: &SimulationState, commit: &Commit) -> Result<()> {
-    match &course.held {
+pub(super) fn ignore_fence(disk: &SimulatedDisk, state: &SimulationState, commit: &Commit) -> Result<()> {
+    match &state.held {
         Some(held) => disk.commit(&Commit { lease: held.lease.clone(), ..copy(commit) }),
         None => disk.commit(commit),
     }

@@ -21,14 +21,14 @@ async fn enter(process: &Process, cx: &TaskContext, label: u64) -> Execution {
 async fn leave(process: &Process, execution: &Execution) {
     process.pause(AwaitPoint::Task(execution.label, "work")).await;
     process.pause(AwaitPoint::Task(execution.label, "end")).await;
-    process.returns(execution);
+    process.task_returned(execution);
 }
 
 fn mark(label: u64) -> SimStateUpdate {
     SimState::update().log(label).count(1_u64).marks((label.to_string(), label))
 }
 
-fn part_mark(label: u64) -> SubgraphStateUpdate {
+fn subgraph_mark(label: u64) -> SubgraphStateUpdate {
     SubgraphState::update().log(label).count(1_u64).marks((label.to_string(), label)).steps(1_u64)
 }
 
@@ -75,7 +75,7 @@ pub(super) async fn takes_item(
     let label = label(2, &work.inputs, work.round, *item);
     let execution = process.start_task(&cx, label);
     process.pause(AwaitPoint::Task(label, "work")).await;
-    process.returns(&execution);
+    process.task_returned(&execution);
     Ok(mark(label))
 }
 
@@ -97,7 +97,7 @@ pub(super) async fn raises(
 }
 
 /// Raises two interrupts concurrently.
-pub(super) async fn asks_two(
+pub(super) async fn raises_two(
     work: View<SimState>,
     process: RunContext<Process>,
     cx: TaskContext,
@@ -113,8 +113,8 @@ pub(super) async fn asks_two(
     Ok(mark(execution.label).answers(number(&first?)).answers(number(&second?)))
 }
 
-fn number(answer: &Value) -> u64 {
-    answer.as_u64().unwrap_or(0)
+fn number(resume_value: &Value) -> u64 {
+    resume_value.as_u64().unwrap_or(0)
 }
 
 /// Records a result, interrupts, and records another result.
@@ -126,29 +126,29 @@ pub(super) async fn records(
 ) -> NodeResult {
     let execution = enter(&process, &cx, label(node, &work.inputs, work.round, 0)).await;
     let paid = recorded(&process, &cx, &execution, "pay").await?;
-    let answer = number(&cx.interrupts().raise_with_schema("q1", paid, "", None).await?);
+    let resume_value = number(&cx.interrupts().raise_with_schema("q1", paid, "", None).await?);
     let mailed = recorded(&process, &cx, &execution, "mail").await?;
     leave(&process, &execution).await;
-    Ok(mark(execution.label).answers(answer + paid + mailed))
+    Ok(mark(execution.label).answers(resume_value + paid + mailed))
 }
 
 async fn recorded(process: &Process, cx: &TaskContext, execution: &Execution, name: &'static str) -> NodeResult<u64> {
     let mut is_made = false;
     let make = async {
         is_made = true;
-        process.makes(execution, name);
+        process.record_computed(execution, name);
         process.pause(AwaitPoint::Task(execution.label, name)).await;
         Ok::<u64, NodeError>(name.len() as u64)
     };
     let value = cx.once(name, make).await?;
     if !is_made {
-        process.served();
+        process.record_reused();
     }
     Ok(value)
 }
 
 /// Fails at the first attempt in each process and is retried.
-pub(super) async fn shaky(
+pub(super) async fn flaky(
     work: View<SimState>,
     process: RunContext<Process>,
     cx: TaskContext,
@@ -170,7 +170,7 @@ pub(super) async fn broken(
     node: u64,
 ) -> NodeResult {
     let execution = enter(&process, &cx, label(node, &work.inputs, work.round, 0)).await;
-    process.makes(&execution, "__failure__");
+    process.record_computed(&execution, "__failure__");
     Err(NodeError::new("never").fatal())
 }
 
@@ -188,7 +188,7 @@ pub(super) async fn waits(
 }
 
 /// Writes a mark in the subgraph.
-pub(super) async fn part_plain(
+pub(super) async fn subgraph_plain(
     part: View<SubgraphState>,
     process: RunContext<Process>,
     cx: TaskContext,
@@ -196,18 +196,18 @@ pub(super) async fn part_plain(
 ) -> NodeResult<SubgraphStateUpdate> {
     let execution = enter(&process, &cx, label(node, &part.inputs, part.round, 0)).await;
     leave(&process, &execution).await;
-    Ok(part_mark(execution.label))
+    Ok(subgraph_mark(execution.label))
 }
 
 /// Interrupts in the subgraph.
-pub(super) async fn part_asks(
+pub(super) async fn subgraph_interrupts(
     part: View<SubgraphState>,
     process: RunContext<Process>,
     cx: TaskContext,
     node: u64,
 ) -> NodeResult<SubgraphStateUpdate> {
     let execution = enter(&process, &cx, label(node, &part.inputs, part.round, 0)).await;
-    let answer = number(&cx.interrupts().raise_with_schema("q1", node, "", None).await?);
+    let resume_value = number(&cx.interrupts().raise_with_schema("q1", node, "", None).await?);
     leave(&process, &execution).await;
-    Ok(part_mark(execution.label).answers(answer))
+    Ok(subgraph_mark(execution.label).answers(resume_value))
 }

@@ -49,11 +49,11 @@ pub(crate) fn commit(fence: u64, checkpoint: Option<Arc<Checkpoint>>, entries: V
     Commit { checkpoint, pending, ..Commit::empty(Lease { thread: THREAD.into(), fence }, CheckpointNamespace::root()) }
 }
 
-fn done() -> TaskEntry {
+fn finished() -> TaskEntry {
     TaskEntry::Done(StoredOutput::default())
 }
 
-fn answer(value: u64) -> TaskEntry {
+fn resume(value: u64) -> TaskEntry {
     TaskEntry::Resume(ResumeValue { id: InterruptId::from_bits(9), value: json!(value), time: 0 })
 }
 
@@ -69,97 +69,97 @@ fn execution(task: TaskId, label: u64) -> Execution {
 
 /// Returns an oracle of a thread with a leased run and a saved input.
 fn started() -> Oracle {
-    let mut record = Oracle::default();
-    record.acquired(RUN, 1);
-    record.committed(&commit(1, Some(step(1, None)), Vec::new())).unwrap();
-    record
+    let mut oracle = Oracle::default();
+    oracle.acquired(RUN, 1);
+    oracle.committed(&commit(1, Some(step(1, None)), Vec::new())).unwrap();
+    oracle
 }
 
-fn rule<T: std::fmt::Debug>(verdict: Result<T, Violation>) -> Rule {
-    verdict.unwrap_err().rule
+fn rule<T: std::fmt::Debug>(check_result: Result<T, Violation>) -> Rule {
+    check_result.unwrap_err().rule
 }
 
 #[test]
 fn a_commit_under_a_stale_lease_is_detected() {
-    let mut record = started();
-    record.acquired(RunId::from_bits(8), 2);
-    assert_eq!(rule(record.committed(&commit(1, None, Vec::new()))), Rule::OneWriter);
-    record.committed(&commit(2, None, Vec::new())).unwrap();
-    record.released(2);
-    assert_eq!(rule(record.committed(&commit(2, None, Vec::new()))), Rule::OneWriter);
+    let mut oracle = started();
+    oracle.acquired(RunId::from_bits(8), 2);
+    assert_eq!(rule(oracle.committed(&commit(1, None, Vec::new()))), Rule::OneWriter);
+    oracle.committed(&commit(2, None, Vec::new())).unwrap();
+    oracle.released(2);
+    assert_eq!(rule(oracle.committed(&commit(2, None, Vec::new()))), Rule::OneWriter);
 }
 
 #[test]
 fn a_rejected_valid_lease_is_detected() {
-    let mut record = started();
+    let mut oracle = started();
     let (error, commit) = (Error::new(ErrorCode::ThreadBusy, "fenced"), commit(1, None, Vec::new()));
-    assert_eq!(rule(record.rejected(&commit, &error)), Rule::OneWriter);
-    record.acquired(RunId::from_bits(8), 2);
-    assert_eq!(record.rejected(&commit, &error), Ok(true));
+    assert_eq!(rule(oracle.rejected(&commit, &error)), Rule::OneWriter);
+    oracle.acquired(RunId::from_bits(8), 2);
+    assert_eq!(oracle.rejected(&commit, &error), Ok(true));
 }
 
 #[test]
 fn a_repeated_finished_task_is_detected() {
-    let mut record = started();
-    assert_eq!(record.task_started(&execution(TASK, 5)), Ok(ExecutionKind::First));
-    assert_eq!(record.task_started(&execution(TASK, 5)), Ok(ExecutionKind::Repeated));
-    record.committed(&commit(1, None, vec![(TASK, done())])).unwrap();
-    assert_eq!(rule(record.task_started(&execution(TASK, 5))), Rule::DoneIsDone);
-    record.acquired(RunId::from_bits(8), 2);
-    assert_eq!(record.task_started(&execution(TASK, 5)), Ok(ExecutionKind::Zombie));
+    let mut oracle = started();
+    assert_eq!(oracle.task_started(&execution(TASK, 5)), Ok(ExecutionKind::First));
+    assert_eq!(oracle.task_started(&execution(TASK, 5)), Ok(ExecutionKind::Repeated));
+    oracle.committed(&commit(1, None, vec![(TASK, finished())])).unwrap();
+    assert_eq!(rule(oracle.task_started(&execution(TASK, 5))), Rule::FinishedNotRerun);
+    oracle.acquired(RunId::from_bits(8), 2);
+    assert_eq!(oracle.task_started(&execution(TASK, 5)), Ok(ExecutionKind::Zombie));
 }
 
 #[test]
 fn a_task_of_a_superstep_that_is_saved_must_not_begin() {
-    let mut record = started();
-    record.committed(&commit(1, Some(step(2, Some(1))), Vec::new())).unwrap();
-    assert_eq!(rule(record.task_started(&execution(TASK, 5))), Rule::DoneIsDone);
+    let mut oracle = started();
+    oracle.committed(&commit(1, Some(step(2, Some(1))), Vec::new())).unwrap();
+    assert_eq!(rule(oracle.task_started(&execution(TASK, 5))), Rule::FinishedNotRerun);
 }
 
 #[test]
 fn different_keys_of_a_task_and_shared_keys_are_detected() {
-    let mut record = started();
-    record.task_started(&execution(TASK, 5)).unwrap();
-    assert_eq!(rule(record.task_started(&execution(SIBLING, 5))), Rule::OneKey);
-    assert_eq!(rule(record.task_started(&execution(TASK, 6))), Rule::OneKey);
+    let mut oracle = started();
+    oracle.task_started(&execution(TASK, 5)).unwrap();
+    assert_eq!(rule(oracle.task_started(&execution(SIBLING, 5))), Rule::OneKey);
+    assert_eq!(rule(oracle.task_started(&execution(TASK, 6))), Rule::OneKey);
 }
 
 #[test]
 fn a_recomputed_recorded_result_is_detected() {
-    let mut record = started();
-    record.makes(&execution(TASK, 5), "pay").unwrap();
+    let mut oracle = started();
+    oracle.record_computed(&execution(TASK, 5), "pay").unwrap();
     let paid = TaskEntry::Recorded { key: "pay".to_owned(), value: AnyValue::json(json!(1)) };
-    record.committed(&commit(1, None, vec![(TASK, paid)])).unwrap();
-    assert_eq!(rule(record.makes(&execution(TASK, 5), "pay")), Rule::OnceIsOnce);
-    record.makes(&execution(TASK, 5), "mail").unwrap();
+    oracle.committed(&commit(1, None, vec![(TASK, paid)])).unwrap();
+    assert_eq!(rule(oracle.record_computed(&execution(TASK, 5), "pay")), Rule::OnceNotRepeated);
+    oracle.record_computed(&execution(TASK, 5), "mail").unwrap();
 }
 
 #[test]
 fn a_second_resume_value_is_detected() {
-    let mut record = started();
-    record.committed(&commit(1, None, vec![(TASK, answer(1))])).unwrap();
-    assert_eq!(rule(record.committed(&commit(1, None, vec![(TASK, answer(1))]))), Rule::AnsweredOnce);
-    assert_eq!(rule(record.committed(&commit(1, None, vec![(TASK, answer(2))]))), Rule::AnsweredOnce);
+    let mut oracle = started();
+    oracle.committed(&commit(1, None, vec![(TASK, resume(1))])).unwrap();
+    assert_eq!(rule(oracle.committed(&commit(1, None, vec![(TASK, resume(1))]))), Rule::AnsweredOnce);
+    assert_eq!(rule(oracle.committed(&commit(1, None, vec![(TASK, resume(2))]))), Rule::AnsweredOnce);
 }
 
 #[test]
 fn a_lost_finished_sibling_is_detected() {
-    let mut record = started();
-    record.returns(&execution(SIBLING, 6));
-    record.returns(&execution(TASK, 5));
-    assert_eq!(rule(record.committed(&commit(1, None, vec![(TASK, done())]))), Rule::CleanCancel);
-    let mut record = started();
-    record.returns(&execution(SIBLING, 6));
-    record.cancels();
-    record.returns(&execution(TASK, 5));
-    assert_eq!(rule(record.cancelled()), Rule::CleanCancel);
-    record.committed(&commit(1, None, vec![(SIBLING, done())])).unwrap();
-    record.cancelled().unwrap();
+    let mut oracle = started();
+    oracle.task_returned(&execution(SIBLING, 6));
+    oracle.task_returned(&execution(TASK, 5));
+    assert_eq!(rule(oracle.committed(&commit(1, None, vec![(TASK, finished())]))), Rule::CancelKeepsResults);
+    let mut oracle = started();
+    oracle.task_returned(&execution(SIBLING, 6));
+    oracle.record_cancellation();
+    oracle.task_returned(&execution(TASK, 5));
+    assert_eq!(rule(oracle.cancelled()), Rule::CancelKeepsResults);
+    oracle.committed(&commit(1, None, vec![(SIBLING, finished())])).unwrap();
+    oracle.cancelled().unwrap();
 }
 
 #[test]
 fn an_event_published_before_its_commit_is_detected() {
-    let mut record = started();
+    let mut oracle = started();
     let root = CheckpointNamespace::root();
     let saved = MachineEvent::Checkpoint {
         id: id(1),
@@ -170,7 +170,7 @@ fn an_event_published_before_its_commit_is_detected() {
         tasks: Vec::new(),
         state: None,
     };
-    assert_eq!(record.event_published(&root, &saved), Ok(true));
+    assert_eq!(oracle.event_published(&root, &saved), Ok(true));
     let lost = MachineEvent::Checkpoint {
         id: id(2),
         parent: None,
@@ -180,35 +180,35 @@ fn an_event_published_before_its_commit_is_detected() {
         tasks: Vec::new(),
         state: None,
     };
-    assert_eq!(rule(record.event_published(&root, &lost)), Rule::ToldIsSaved);
+    assert_eq!(rule(oracle.event_published(&root, &lost)), Rule::ReportedIsSaved);
     let update = superstep::core::update::Update::new();
     let task_done = MachineEvent::TaskFinished { task: TASK, node: "node".into(), step: 2, update, cached: false };
-    assert_eq!(rule(record.event_published(&root, &task_done)), Rule::ToldIsSaved);
-    record.committed(&commit(1, None, vec![(TASK, done())])).unwrap();
-    assert_eq!(record.event_published(&root, &task_done), Ok(true));
-    assert_eq!(rule(record.checkpoint_published(id(3))), Rule::ToldIsSaved);
+    assert_eq!(rule(oracle.event_published(&root, &task_done)), Rule::ReportedIsSaved);
+    oracle.committed(&commit(1, None, vec![(TASK, finished())])).unwrap();
+    assert_eq!(oracle.event_published(&root, &task_done), Ok(true));
+    assert_eq!(rule(oracle.checkpoint_published(id(3))), Rule::ReportedIsSaved);
     let task_started = MachineEvent::TaskStarted {
         task: TASK,
         node: "node".into(),
         step: 9,
-        view: None,
-        sent: None,
+        state: None,
+        send_payload: None,
         checkpoint: None,
     };
-    assert_eq!(record.event_published(&root, &task_started), Ok(false));
+    assert_eq!(oracle.event_published(&root, &task_started), Ok(false));
 }
 
 #[test]
 fn a_published_checkpoint_that_disappears_is_detected() {
-    let mut record = started();
-    record.checkpoint_published(id(1)).unwrap();
-    record.check_published(|_| true).unwrap();
-    assert_eq!(rule(record.check_published(|_| false)), Rule::ToldIsSaved);
+    let mut oracle = started();
+    oracle.checkpoint_published(id(1)).unwrap();
+    oracle.check_published(|_| true).unwrap();
+    assert_eq!(rule(oracle.check_published(|_| false)), Rule::ReportedIsSaved);
 }
 
 #[test]
 fn a_task_on_an_unsaved_checkpoint_is_detected() {
-    let mut record = started();
+    let mut oracle = started();
     let early = Execution { checkpoint: Some(id(2)), ..execution(TASK, 5) };
-    assert_eq!(rule(record.task_started(&early)), Rule::ToldIsSaved);
+    assert_eq!(rule(oracle.task_started(&early)), Rule::ReportedIsSaved);
 }

@@ -5,10 +5,10 @@ use std::sync::{Mutex, PoisonError};
 use crate::report::Report;
 
 /// Number of violations after which a test stops.
-const FINDINGS: usize = 8;
+const MAX_VIOLATIONS: usize = 8;
 
 /// Runs rounds, `workers` at once and each with its own seed, until a count is high enough.
-pub(super) fn side_by_side(
+pub(super) fn run_concurrently(
     first: u64,
     workers: usize,
     (counter, enough): (&str, u64),
@@ -19,7 +19,7 @@ pub(super) fn side_by_side(
         loop {
             let seed = {
                 let mut total = shared.lock().unwrap_or_else(PoisonError::into_inner);
-                if total.1.of(counter) >= enough || total.1.violations.len() >= FINDINGS {
+                if total.1.of(counter) >= enough || total.1.violations.len() >= MAX_VIOLATIONS {
                     return;
                 }
                 total.0 += 1;
@@ -27,8 +27,8 @@ pub(super) fn side_by_side(
             };
             let mut report = Report::new("postgres");
             let problems = round(seed, &mut report).unwrap_or_else(|problem| vec![problem]);
-            report.find_all(seed, problems);
-            shared.lock().unwrap_or_else(PoisonError::into_inner).1.join(report);
+            report.add_violations(seed, problems);
+            shared.lock().unwrap_or_else(PoisonError::into_inner).1.merge(report);
         }
     };
     std::thread::scope(|scope| {
@@ -45,16 +45,16 @@ mod tests {
 
     #[test]
     fn rounds_continue_until_the_counts_suffice_or_a_bug_is_found() {
-        let counted = side_by_side(5, 3, ("rounds", 20), |seed, report| {
+        let report = run_concurrently(5, 3, ("rounds", 20), |seed, report| {
             report.count("rounds", 1);
             report.count("seeds", seed);
             Ok(Vec::new())
         });
         // Rounds in progress are finished when the count is reached.
-        let rounds = counted.of("rounds");
+        let rounds = report.of("rounds");
         assert!((20..23).contains(&rounds), "{rounds}");
-        assert_eq!(counted.of("seeds"), (5..5 + rounds).sum::<u64>());
-        let failed = side_by_side(1, 2, ("rounds", 20), |_, _| Err("no server".to_owned()));
-        assert!((FINDINGS..FINDINGS + 2).contains(&failed.violations.len()));
+        assert_eq!(report.of("seeds"), (5..5 + rounds).sum::<u64>());
+        let failed_report = run_concurrently(1, 2, ("rounds", 20), |_, _| Err("no server".to_owned()));
+        assert!((MAX_VIOLATIONS..MAX_VIOLATIONS + 2).contains(&failed_report.violations.len()));
     }
 }

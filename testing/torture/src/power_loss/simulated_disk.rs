@@ -44,13 +44,13 @@ struct SimulatedFile {
     /// Unsynced changes in order.
     pending: Vec<FileChange>,
     /// Number of durable changes.
-    safe: usize,
+    durable_changes: usize,
 }
 
 #[derive(Debug, Clone)]
 enum FileChange {
     Write(usize, Vec<u8>),
-    Cut(usize),
+    Truncate(usize),
 }
 
 /// Treatment of unsynced changes.
@@ -70,14 +70,14 @@ impl SimulatedDisk {
     }
 
     /// Applies the next step of a trace.
-    pub(crate) fn take(&mut self, step: &TraceStep) {
+    pub(crate) fn apply_step(&mut self, step: &TraceStep) {
         match step {
             TraceStep::Message(_) => {}
-            TraceStep::Write { file, at, bytes } => self.change(file, FileChange::Write(*at, bytes.clone())),
-            TraceStep::Cut { file, length } => self.change(file, FileChange::Cut(*length)),
+            TraceStep::Write { file, offset, bytes } => self.change(file, FileChange::Write(*offset, bytes.clone())),
+            TraceStep::Truncate { file, length } => self.change(file, FileChange::Truncate(*length)),
             TraceStep::SyncStarts { file, thread } => {
                 let state = self.files.entry(file.clone()).or_default();
-                self.syncs.insert(*thread, (file.clone(), state.safe + state.pending.len()));
+                self.syncs.insert(*thread, (file.clone(), state.durable_changes + state.pending.len()));
             }
             TraceStep::SyncEnds { thread } => {
                 if let Some((file, covers)) = self.syncs.remove(thread) {
@@ -95,16 +95,16 @@ impl SimulatedDisk {
     fn sync(&mut self, name: &str, covers: usize) {
         let number = self.synced;
         self.synced += 1;
-        let is_lie = match &self.ignored {
+        let is_ignored = match &self.ignored {
             IgnoredSyncs::None => false,
             IgnoredSyncs::One(index) => *index == number,
-            IgnoredSyncs::Of(ending) => name.ends_with(ending),
+            IgnoredSyncs::Of(suffix) => name.ends_with(suffix),
         };
-        let Some(file) = self.files.get_mut(name).filter(|_| !is_lie) else { return };
+        let Some(file) = self.files.get_mut(name).filter(|_| !is_ignored) else { return };
         let bytes = file.synced.get_or_insert_default();
-        let count = covers.saturating_sub(file.safe).min(file.pending.len());
+        let count = covers.saturating_sub(file.durable_changes).min(file.pending.len());
         file.pending.drain(..count).for_each(|change| change.apply(bytes));
-        file.safe += count;
+        file.durable_changes += count;
     }
 
     /// Returns the content after a power loss.
@@ -139,30 +139,30 @@ impl SimulatedFile {
 impl FileChange {
     fn apply(&self, file: &mut Vec<u8>) {
         match self {
-            Self::Cut(length) => file.resize(*length, 0),
-            Self::Write(at, bytes) => {
-                let end = at + bytes.len();
+            Self::Truncate(length) => file.resize(*length, 0),
+            Self::Write(offset, bytes) => {
+                let end = offset + bytes.len();
                 if file.len() < end {
                     file.resize(end, 0);
                 }
-                file[*at..end].copy_from_slice(bytes);
+                file[*offset..end].copy_from_slice(bytes);
             }
         }
     }
 
     /// Returns the change unchanged, or without its first or last sectors.
     fn partial(&self, random: &mut Random) -> Self {
-        let Self::Write(at, bytes) = self else { return self.clone() };
+        let Self::Write(offset, bytes) = self else { return self.clone() };
         // Sector boundaries relative to the beginning of the write.
-        let ends: Vec<usize> = (1..bytes.len()).filter(|end| (at + end).is_multiple_of(SECTOR)).collect();
+        let ends: Vec<usize> = (1..bytes.len()).filter(|end| (offset + end).is_multiple_of(SECTOR)).collect();
         if ends.is_empty() || random.one_in(2) {
             return self.clone();
         }
         let end = ends[random.below(ends.len() as u32) as usize];
         if random.one_in(4) {
-            Self::Write(at + end, bytes[end..].to_vec())
+            Self::Write(offset + end, bytes[end..].to_vec())
         } else {
-            Self::Write(*at, bytes[..end].to_vec())
+            Self::Write(*offset, bytes[..end].to_vec())
         }
     }
 }
@@ -171,8 +171,8 @@ impl FileChange {
 mod tests {
     use super::*;
 
-    fn write(at: usize, bytes: &[u8]) -> TraceStep {
-        TraceStep::Write { file: "f".into(), at, bytes: bytes.to_vec() }
+    fn write(offset: usize, bytes: &[u8]) -> TraceStep {
+        TraceStep::Write { file: "f".into(), offset, bytes: bytes.to_vec() }
     }
 
     fn sync() -> [TraceStep; 2] {
@@ -181,7 +181,7 @@ mod tests {
 
     fn after(steps: &[TraceStep], ignored: IgnoredSyncs) -> SimulatedDisk {
         let mut disk = SimulatedDisk::new(ignored);
-        steps.iter().for_each(|step| disk.take(step));
+        steps.iter().for_each(|step| disk.apply_step(step));
         disk
     }
 
@@ -199,8 +199,8 @@ mod tests {
         let disk = after(&[write(0, b"ab")], IgnoredSyncs::None);
         assert!(disk.image(UnsyncedPolicy::Lost).is_empty());
         let [start, ends] = sync();
-        let lied = after(&[write(0, b"ab"), start.clone(), ends.clone()], IgnoredSyncs::One(0));
-        assert!(lied.image(UnsyncedPolicy::Lost).is_empty());
+        let ignored_sync = after(&[write(0, b"ab"), start.clone(), ends.clone()], IgnoredSyncs::One(0));
+        assert!(ignored_sync.image(UnsyncedPolicy::Lost).is_empty());
         let removed =
             after(&[write(0, b"ab"), start, ends, TraceStep::Remove { file: "f".into() }], IgnoredSyncs::None);
         assert!(removed.image(UnsyncedPolicy::Retained).is_empty());
@@ -208,12 +208,14 @@ mod tests {
 
     #[test]
     fn a_partial_write_ends_at_a_sector() {
-        let mut random = Random::apart(1, 1);
+        let mut random = Random::for_stream(1, 1);
         let change = FileChange::Write(100, vec![1; 2_000]);
         for _ in 0..200 {
-            let FileChange::Write(at, bytes) = change.partial(&mut random) else { unreachable!("a write stays one") };
-            assert!(at == 100 || at.is_multiple_of(SECTOR));
-            assert!(at + bytes.len() == 2_100 || (at + bytes.len()).is_multiple_of(SECTOR));
+            let FileChange::Write(offset, bytes) = change.partial(&mut random) else {
+                unreachable!("a write stays one")
+            };
+            assert!(offset == 100 || offset.is_multiple_of(SECTOR));
+            assert!(offset + bytes.len() == 2_100 || (offset + bytes.len()).is_multiple_of(SECTOR));
         }
     }
 }

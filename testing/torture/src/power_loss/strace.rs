@@ -19,9 +19,9 @@ pub(crate) enum TraceStep {
     /// A message to the parent.
     Message(ChildMessage),
     /// A write to a file.
-    Write { file: String, at: usize, bytes: Vec<u8> },
+    Write { file: String, offset: usize, bytes: Vec<u8> },
     /// A change of the length of a file.
-    Cut { file: String, length: usize },
+    Truncate { file: String, length: usize },
     /// The start of a sync by a thread.
     SyncStarts { file: String, thread: u32 },
     /// The end of a sync by a thread.
@@ -37,7 +37,7 @@ pub(crate) enum TraceStep {
 pub(crate) fn read(log: &str, folder: &str) -> Result<Vec<TraceStep>, String> {
     let mut reader = TraceParser { folder, files: BTreeMap::new(), unfinished: BTreeMap::new(), steps: Vec::new() };
     for line in log.lines() {
-        reader.line(line).map_err(|problem| format!("{problem} in the log line `{:.160}`", line))?;
+        reader.parse_line(line).map_err(|problem| format!("{problem} in the log line `{:.160}`", line))?;
     }
     Ok(reader.steps)
 }
@@ -54,54 +54,54 @@ struct TraceParser<'a> {
 #[derive(Debug, Clone)]
 struct SystemCall {
     name: String,
-    words: Vec<String>,
+    arguments: Vec<String>,
 }
 
 impl TraceParser<'_> {
-    fn line(&mut self, line: &str) -> Result<(), String> {
-        let (thread, rest) = line.split_once(' ').ok_or("no thread")?;
+    fn parse_line(&mut self, line: &str) -> Result<(), String> {
+        let (thread, call_text) = line.split_once(' ').ok_or("no thread")?;
         let thread = thread.parse().map_err(|_| "no thread".to_owned())?;
-        let rest = rest.trim_start();
-        if rest.starts_with("+++") || rest.starts_with("---") {
+        let call_text = call_text.trim_start();
+        if call_text.starts_with("+++") || call_text.starts_with("---") {
             return Ok(());
         }
-        if let Some(resumed) = rest.strip_prefix("<... ") {
+        if let Some(resumed) = call_text.strip_prefix("<... ") {
             let call = self.unfinished.remove(&thread).ok_or("a call returns that did not start")?;
-            return self.ends(thread, &call, result(resumed)?);
+            return self.end_call(thread, &call, result(resumed)?);
         }
-        let (name, words) = rest.split_once('(').ok_or("no call")?;
-        let is_unfinished = words.contains("<unfinished ...>");
-        let words = words.split(" <unfinished ...>").next().unwrap_or_default();
-        let arguments = if is_unfinished { words } else { words.rsplit_once(" = ").ok_or("no result")?.0 };
+        let (name, arguments) = call_text.split_once('(').ok_or("no call")?;
+        let is_unfinished = arguments.contains("<unfinished ...>");
+        let arguments = arguments.split(" <unfinished ...>").next().unwrap_or_default();
+        let arguments = if is_unfinished { arguments } else { arguments.rsplit_once(" = ").ok_or("no result")?.0 };
         let call = SystemCall {
             name: name.to_owned(),
-            words: arguments.trim_end().trim_end_matches(')').split(", ").map(str::to_owned).collect(),
+            arguments: arguments.trim_end().trim_end_matches(')').split(", ").map(str::to_owned).collect(),
         };
-        self.starts(thread, &call)?;
+        self.start_call(thread, &call)?;
         if is_unfinished {
             self.unfinished.insert(thread, call);
             return Ok(());
         }
-        self.ends(thread, &call, result(rest)?)
+        self.end_call(thread, &call, result(call_text)?)
     }
 
     /// Handles the start of a call.
-    fn starts(&mut self, thread: u32, call: &SystemCall) -> Result<(), String> {
+    fn start_call(&mut self, thread: u32, call: &SystemCall) -> Result<(), String> {
         match &*call.name {
-            "write" if call.word(0)? == "1" => {
+            "write" if call.argument(0)? == "1" => {
                 let message = serde_json::from_slice(&call.bytes(1)?)
                     .map_err(|error| format!("not a message of a child: {error}"))?;
                 self.steps.push(TraceStep::Message(message));
             }
             "pwrite64" => {
                 if let Some(file) = self.file(call.number(0)?) {
-                    let (at, bytes) = (call.number(3)? as usize, call.bytes(1)?);
-                    self.steps.push(TraceStep::Write { file, at, bytes });
+                    let (offset, bytes) = (call.number(3)? as usize, call.bytes(1)?);
+                    self.steps.push(TraceStep::Write { file, offset, bytes });
                 }
             }
             "ftruncate" => {
                 if let Some(file) = self.file(call.number(0)?) {
-                    self.steps.push(TraceStep::Cut { file, length: call.number(1)? as usize });
+                    self.steps.push(TraceStep::Truncate { file, length: call.number(1)? as usize });
                 }
             }
             "fsync" | "fdatasync" => {
@@ -109,9 +109,9 @@ impl TraceParser<'_> {
                     self.steps.push(TraceStep::SyncStarts { file, thread });
                 }
             }
-            "mmap" if call.words.len() >= 5 && call.word(3)?.contains("MAP_SHARED") => {
-                let is_ours = call.word(4)? != "-1" && self.file(call.number(4)?).is_some();
-                if is_ours && call.word(2)?.contains("PROT_WRITE") {
+            "mmap" if call.arguments.len() >= 5 && call.argument(3)?.contains("MAP_SHARED") => {
+                let is_ours = call.argument(4)? != "-1" && self.file(call.number(4)?).is_some();
+                if is_ours && call.argument(2)?.contains("PROT_WRITE") {
                     return Err("a file is changed through a memory map, which is not supported".to_owned());
                 }
             }
@@ -124,7 +124,7 @@ impl TraceParser<'_> {
     }
 
     /// Handles the end of a call.
-    fn ends(&mut self, thread: u32, call: &SystemCall, result: i64) -> Result<(), String> {
+    fn end_call(&mut self, thread: u32, call: &SystemCall, result: i64) -> Result<(), String> {
         let is_sync = matches!(&*call.name, "fsync" | "fdatasync");
         if is_sync && result == 0 && self.file(call.number(0)?).is_some() {
             self.steps.push(TraceStep::SyncEnds { thread });
@@ -142,10 +142,14 @@ impl TraceParser<'_> {
                 self.files.extend(file.map(|file| (descriptor, file)));
             }
             "close" => _ = self.files.remove(&(call.number(0)? as u32)),
-            "unlink" => self.removed(&call.path(0)?),
-            "unlinkat" => self.removed(&call.path(1)?),
+            "unlink" => self.record_removal(&call.path(0)?),
+            "unlinkat" => self.record_removal(&call.path(1)?),
             "rename" | "renameat" | "renameat2" => {
-                let paths = call.words.iter().filter(|word| word.starts_with('"')).map(|word| unescaped(word));
+                let paths = call
+                    .arguments
+                    .iter()
+                    .filter(|argument| argument.starts_with('"'))
+                    .map(|argument| unescaped(argument));
                 if paths.collect::<Result<Vec<_>, _>>()?.iter().any(|path| path.starts_with(self.folder.as_bytes())) {
                     return Err("renaming a file is not supported".to_owned());
                 }
@@ -155,7 +159,7 @@ impl TraceParser<'_> {
         Ok(())
     }
 
-    fn removed(&mut self, path: &str) {
+    fn record_removal(&mut self, path: &str) {
         self.steps.extend(self.relative_name(path).map(|file| TraceStep::Remove { file }));
     }
 
@@ -171,17 +175,17 @@ impl TraceParser<'_> {
 }
 
 impl SystemCall {
-    fn word(&self, index: usize) -> Result<&str, String> {
-        self.words.get(index).map(|word| word.trim()).ok_or_else(|| "an argument is missing".to_owned())
+    fn argument(&self, index: usize) -> Result<&str, String> {
+        self.arguments.get(index).map(|argument| argument.trim()).ok_or_else(|| "an argument is missing".to_owned())
     }
 
     fn number(&self, index: usize) -> Result<u64, String> {
-        let word = self.word(index)?;
-        word.parse().map_err(|_| format!("`{word}` is not a number"))
+        let argument = self.argument(index)?;
+        argument.parse().map_err(|_| format!("`{argument}` is not a number"))
     }
 
     fn bytes(&self, index: usize) -> Result<Vec<u8>, String> {
-        unescaped(self.word(index)?)
+        unescaped(self.argument(index)?)
     }
 
     fn path(&self, index: usize) -> Result<String, String> {
@@ -197,8 +201,8 @@ fn result(line: &str) -> Result<i64, String> {
 }
 
 /// Decodes a string logged in hexadecimal.
-fn unescaped(word: &str) -> Result<Vec<u8>, String> {
-    let content = word.strip_prefix('"').and_then(|word| word.strip_suffix('"'));
+fn unescaped(argument: &str) -> Result<Vec<u8>, String> {
+    let content = argument.strip_prefix('"').and_then(|argument| argument.strip_suffix('"'));
     let content = content.ok_or("a string is truncated")?;
     let digit = |byte: u8| (byte as char).to_digit(16);
     let pairs = content.as_bytes().chunks(4).map(|escape| match escape {
@@ -231,7 +235,7 @@ mod tests {
              7 +++ exited with 0 +++\n",
             hex("/d/a.db"),
             hex("xy"),
-            hex("{\"told\":\"opened\"}\n"),
+            hex("{\"type\":\"opened\"}\n"),
             hex("zz"),
             hex("/d/a.db-wal"),
         );
@@ -240,7 +244,7 @@ mod tests {
         assert_eq!(
             steps,
             [
-                TraceStep::Write { file: file(), at: 10, bytes: b"xy".to_vec() },
+                TraceStep::Write { file: file(), offset: 10, bytes: b"xy".to_vec() },
                 TraceStep::SyncStarts { file: file(), thread: 7 },
                 TraceStep::Message(ChildMessage::Opened),
                 TraceStep::SyncEnds { thread: 7 },

@@ -1,9 +1,10 @@
 //! Collects the names that a Rust file declares, from its syntax tree.
 //!
 //! Collects declarations and no uses: methods of a trait belong to the trait, not to its implementations, and
-//! `Point { x, y }` in a pattern repeats the names of fields. Names inside macro calls are not collected, because macro
-//! calls have no syntax tree.
+//! `Point { x, y }` in a pattern repeats the names of fields. Macro calls have no syntax tree: in them, a name after a
+//! keyword such as `fn` or `let` is a declaration.
 
+use proc_macro2::{TokenStream, TokenTree};
 use syn::ext::IdentExt;
 use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
@@ -54,9 +55,44 @@ impl Declarations {
         Ok(declarations)
     }
 
+    /// Collects the names after keywords in the tokens of a macro call.
+    fn add_tokens(&mut self, tokens: TokenStream) {
+        let mut role = None;
+        for token in tokens {
+            match token {
+                TokenTree::Ident(word) if word == "mut" || word == "ref" => {}
+                TokenTree::Ident(word) => {
+                    // `const fn f` declares only `f`, and `let Some(x)` declares no `Some`.
+                    let next = declared_role(&word.to_string());
+                    let is_pattern = role == Some(Role::Other) && word.to_string().starts_with(char::is_uppercase);
+                    if let Some(role) = role.filter(|_| next.is_none() && !is_pattern) {
+                        self.add(&word, role);
+                    }
+                    role = next;
+                }
+                TokenTree::Group(group) => {
+                    role = None;
+                    self.add_tokens(group.stream());
+                }
+                TokenTree::Punct(_) | TokenTree::Literal(_) => role = None,
+            }
+        }
+    }
+
     fn add(&mut self, name: &Ident, role: Role) {
         let line = name.span().start().line;
         self.names.push(Declaration { name: name.unraw().to_string(), line, role, in_tests: self.test_depth > 0 });
+    }
+}
+
+/// Returns the role of the name that follows a keyword.
+fn declared_role(keyword: &str) -> Option<Role> {
+    match keyword {
+        "struct" | "enum" | "union" | "trait" => Some(Role::Type),
+        "mod" => Some(Role::Module),
+        "const" | "static" => Some(Role::Constant),
+        "fn" | "let" | "type" => Some(Role::Other),
+        _ => None,
     }
 }
 
@@ -138,6 +174,11 @@ impl<'a> Visit<'a> for Declarations {
         if let Some(name) = &item.ident {
             self.add(name, Role::Other);
         }
+        visit::visit_item_macro(self, item);
+    }
+
+    fn visit_macro(&mut self, call: &'a syn::Macro) {
+        self.add_tokens(call.tokens.clone());
     }
 
     fn visit_item_impl(&mut self, item: &'a syn::ItemImpl) {

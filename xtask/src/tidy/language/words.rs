@@ -159,6 +159,17 @@ mod tests {
     }
 
     #[test]
+    fn declarations_in_macro_calls_are_looked_at() {
+        let source = "proptest! { #[test] const fn told(x in 0..9u8) { let mut kept = desk(x); let Told(y) = told; } }
+            macro_rules! items { ($name:ident) => { struct $name; struct Desk; mod rim { static ROOM: u8 = heard; } }; }
+            fn f() { assert!({ let said = 1; said > heard && matches!(x, Told::Known) }); }";
+        let names = Declarations::parse(source).unwrap().names;
+        let violations = Lexicon::new().violations("a.rs", &names);
+        let banned: Vec<&str> = violations.iter().map(|violation| violation.name.as_str()).collect();
+        assert_eq!(banned.join(" "), "told kept Desk rim ROOM said");
+    }
+
+    #[test]
     fn a_use_of_a_name_is_no_declaration() {
         let source = "impl Trait for S { type Told = u8; const TOLD: u8 = 0; fn told(&self) { self.told(); } }
             fn f(S { told, .. }: S) { desk::call(Told::NONE, vec![heard]); match x { Told => {} _ => {} } }";

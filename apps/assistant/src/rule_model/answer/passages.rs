@@ -33,7 +33,7 @@ const ALIKE: [&[&str]; 16] = [
 ];
 
 /// Minimum share of the question's words that sentence and headings must cover.
-const ENOUGH: f64 = 0.8;
+const MIN_COVERAGE: f64 = 0.8;
 /// Minimum share of the question's words that the sentence itself must cover.
 const ENOUGH_IN_SENTENCE: f64 = 0.5;
 
@@ -57,11 +57,11 @@ fn content(question: &str) -> Vec<String> {
     seen
 }
 
-/// Returns the negated words: the first content word behind each negation.
+/// Returns the negated words: the first content word after each negation.
 fn denied(all: &[QuestionToken]) -> Vec<String> {
     let denials = all.iter().enumerate().filter(|(_, word)| is_denial(&word.lower));
-    let next = |at: usize| all[at + 1..].iter().find(|word| !is_question_word(&word.lower));
-    denials.filter_map(|(at, _)| next(at)).map(|word| word.lower.clone()).collect()
+    let next = |index: usize| all[index + 1..].iter().find(|word| !is_question_word(&word.lower));
+    denials.filter_map(|(index, _)| next(index)).map(|word| word.lower.clone()).collect()
 }
 
 fn alike(word: &str) -> Vec<String> {
@@ -215,7 +215,7 @@ impl AnswerCriteria {
         #[expect(clippy::cast_precision_loss, reason = "a question has few words")]
         let [in_sentence, exact, above, covered, all] =
             [in_sentence, exact, above, covered, self.words.len()].map(|count| count as f64);
-        let enough = if self.wants_most { 1.0 } else { ENOUGH };
+        let enough = if self.wants_most { 1.0 } else { MIN_COVERAGE };
         let is_enough = covered / all >= enough && in_sentence / all >= ENOUGH_IN_SENTENCE;
         // One matching word is weak evidence, so the headings must match as well.
         let is_enough = is_enough && (self.words.len() > 1 || above > 0.0);
@@ -247,18 +247,18 @@ fn sentences(paragraph: &str) -> Vec<String> {
     let letters: Vec<(usize, char)> = paragraph.char_indices().collect();
     let mut all = Vec::new();
     let mut start = 0;
-    for (index, (at, letter)) in letters.iter().enumerate() {
+    for (index, (offset, letter)) in letters.iter().enumerate() {
         let next = letters.get(index + 1).map(|(_, letter)| *letter);
         let after = letters.get(index + 2).map(|(_, letter)| *letter);
         let before = index.checked_sub(1).and_then(|index| letters.get(index)).map(|(_, letter)| *letter);
         let is_number = before.is_some_and(|letter| letter.is_ascii_digit()) && after.is_some_and(char::is_lowercase);
         let ends = matches!(letter, '.' | '!' | '?') && next.is_none_or(char::is_whitespace) && !is_number;
         if ends || next.is_none() {
-            let sentence = paragraph[start..at + letter.len_utf8()].trim();
+            let sentence = paragraph[start..offset + letter.len_utf8()].trim();
             if sentence.chars().any(char::is_alphabetic) {
                 all.push(sentence.to_owned());
             }
-            start = at + letter.len_utf8();
+            start = offset + letter.len_utf8();
         }
     }
     all
@@ -294,7 +294,7 @@ mod tests {
     #[test]
     fn passages_are_cut_into_statements() {
         let texts = |text: &str| -> Vec<String> {
-            statements(text, &BTreeSet::new()).into_iter().map(|one| one.text).collect()
+            statements(text, &BTreeSet::new()).into_iter().map(|statement| statement.text).collect()
         };
         assert_eq!(
             texts("We pay 0.35 euro. It is\nso.\n\nMail: within 24 hours"),

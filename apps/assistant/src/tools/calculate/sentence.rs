@@ -110,11 +110,11 @@ fn rewritten(tokens: &[CalculatorToken]) -> Vec<CalculatorToken> {
         (&["decrease", "reduce", "lower"][..], "by", '-', false),
     ];
     for (verbs, between, sign, is_turned) in forms {
-        let (Some(first), Some(at)) = (tokens.first(), tokens.iter().position(|token| token.is(between))) else {
+        let (Some(first), Some(index)) = (tokens.first(), tokens.iter().position(|token| token.is(between))) else {
             continue;
         };
         if verbs.iter().any(|verb| first.is(verb)) {
-            let (left, right) = (&tokens[1..at], &tokens[at + 1..]);
+            let (left, right) = (&tokens[1..index], &tokens[index + 1..]);
             let (left, right) = if is_turned { (right, left) } else { (left, right) };
             return bracketed(left)
                 .into_iter()

@@ -80,14 +80,14 @@ fn word_length(text: &str) -> usize {
         return first;
     }
     let mut end = first;
-    for (at, letter) in text.char_indices().skip(1) {
-        let next = text[at..].chars().nth(1);
+    for (offset, letter) in text.char_indices().skip(1) {
+        let next = text[offset..].chars().nth(1);
         let is_inside =
             is_word(letter) || letter.is_ascii_digit() || (letter == '/' && next.is_some_and(char::is_alphabetic));
         if !is_inside {
             break;
         }
-        end = at + letter.len_utf8();
+        end = offset + letter.len_utf8();
     }
     end
 }
@@ -95,7 +95,7 @@ fn word_length(text: &str) -> usize {
 /// Returns the length of a number: digits, separators and an exponent.
 fn number_length(text: &str) -> usize {
     let bytes = text.as_bytes();
-    let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
+    let is_digit = |index: usize| bytes.get(index).is_some_and(u8::is_ascii_digit);
     let mut end = 0;
     while is_digit(end) || (matches!(bytes.get(end), Some(b'.' | b',' | b'_' | b'\'')) && is_digit(end + 1)) {
         end += 1;

@@ -22,7 +22,7 @@ const ADDRESS: &str = "https://bigquery.googleapis.com";
 /// Default maximum number of bytes that a query may read.
 const MAX_BYTES: u64 = 1024 * 1024 * 1024;
 /// Timeout of a query.
-const TIME: Duration = Duration::from_secs(9);
+const QUERY_TIMEOUT: Duration = Duration::from_secs(9);
 
 /// Configured access to BigQuery.
 #[derive(Debug, Clone)]
@@ -76,9 +76,9 @@ impl BigQuery {
             return Err(unknown(format_args!("data set `{dataset}` not found; {suggestion}")));
         }
         let qualifiers = self.datasets.iter().chain([&self.project]).map(String::as_str).collect();
-        let checked = QueryGuard { language: SqlDialect::BigQuery, tables: None, qualifiers, access }.check(sql)?;
-        let end = Instant::now() + TIME;
-        let late = || timeout(format_args!("BigQuery took longer than {} s", TIME.as_secs()));
+        let checked = QueryGuard { dialect: SqlDialect::BigQuery, tables: None, qualifiers, access }.check(sql)?;
+        let end = Instant::now() + QUERY_TIMEOUT;
+        let late = || timeout(format_args!("BigQuery took longer than {} s", QUERY_TIMEOUT.as_secs()));
         timeout_at(end, self.ask_unbound(&checked.sql, dataset, limit)).await.map_err(|_| late())?
     }
 
@@ -93,7 +93,7 @@ impl BigQuery {
         let options = json!({
             "maxResults": limit, "timeoutMs": 5_000, "maximumBytesBilled": self.max_bytes.to_string(),
             // The call times out then, so the job need not continue.
-            "jobTimeoutMs": TIME.as_millis().to_string(),
+            "jobTimeoutMs": QUERY_TIMEOUT.as_millis().to_string(),
         });
         let mut answer = self.query(sql, dataset, &options).await?;
         while !answer.is_complete() {

@@ -42,7 +42,7 @@ pub enum SqlDialect {
 /// Input of the check.
 pub struct QueryGuard<'a> {
     /// Dialect of the query.
-    pub language: SqlDialect,
+    pub dialect: SqlDialect,
     /// Existing tables, if known.
     pub tables: Option<Vec<&'a str>>,
     /// Valid qualifiers of a table: the schema; for BigQuery the datasets, followed by the project.
@@ -75,7 +75,7 @@ impl QueryGuard<'_> {
     /// does not exist, `forbidden` if the caller has no access.
     pub fn check(&self, sql: &str) -> Result<CheckedQuery, ToolError> {
         let ParsedQuery { statement, joining, sql } = self.parse(sql)?;
-        let mut walk = QueryVisitor::new(self.language);
+        let mut walk = QueryVisitor::new(self.dialect);
         if let ControlFlow::Break(problem) = statement.visit(&mut walk) {
             return Err(*problem);
         }
@@ -88,7 +88,7 @@ impl QueryGuard<'_> {
     }
 
     fn parse(&self, sql: &str) -> Result<ParsedQuery, ToolError> {
-        let dialect: &dyn Dialect = match self.language {
+        let dialect: &dyn Dialect = match self.dialect {
             SqlDialect::Sqlite => &SQLiteDialect {},
             SqlDialect::BigQuery => &BigQueryDialect {},
         };
@@ -96,7 +96,7 @@ impl QueryGuard<'_> {
             return Err(invalid(format_args!("a query can have at most {MAX_BYTES} bytes and no NUL byte")));
         }
         // The rewrite needs the escape sequences.
-        let is_sent_as_it_is = self.language == SqlDialect::Sqlite;
+        let is_sent_as_it_is = self.dialect == SqlDialect::Sqlite;
         let tokens = Tokenizer::new(dialect, sql).with_unescape(is_sent_as_it_is).tokenize().map_err(invalid)?;
         if tokens.iter().filter(|token| deepens(token)).count() > MAX_TOKENS {
             return Err(invalid(format_args!("the query is too long: the maximum is {MAX_TOKENS} tokens")));
@@ -138,7 +138,7 @@ impl QueryGuard<'_> {
     /// Returns true if the qualifier of a table is valid: for BigQuery a dataset, or the project and a dataset in
     /// this order, because a foreign project may have the same name as a dataset.
     fn is_place(&self, qualifier: &[String]) -> bool {
-        match (self.language, qualifier) {
+        match (self.dialect, qualifier) {
             (_, []) => true,
             (SqlDialect::BigQuery, [dataset]) => is_among(self.datasets(), dataset),
             (SqlDialect::BigQuery, [project, dataset]) => {
@@ -169,7 +169,7 @@ impl QueryGuard<'_> {
             let (of, column) = split_column(denied);
             let is_there = tables.iter().any(|table| matches_denied_table(of, table));
             let is_named = walk.names.contains(&column.to_lowercase());
-            let is_read = match self.language {
+            let is_read = match self.dialect {
                 SqlDialect::Sqlite => joining.is_natural || (joining.has_using && is_named),
                 SqlDialect::BigQuery => joining.is_natural || is_named || walk.has_wildcard || whole_row,
             };

@@ -63,8 +63,8 @@ impl LocalQuery {
         let denied = Arc::new(Mutex::new(None));
         let mut connection =
             self.data.connect().map_err(|cause| unavailable(format_args!("the data cannot be read: {cause}")))?;
-        let walled = self.install_authorizer(&mut connection, &denied, is_over);
-        walled.and_then(|()| self.read(&connection)).map_err(|cause| {
+        let installed = self.install_authorizer(&mut connection, &denied, is_over);
+        installed.and_then(|()| self.read(&connection)).map_err(|cause| {
             let denied = denied.lock().unwrap_or_else(PoisonError::into_inner).take();
             denied.unwrap_or_else(|| self.failure(&cause))
         })
@@ -106,7 +106,7 @@ impl LocalQuery {
         let (mut rows, mut bytes, mut is_truncated) = (Vec::new(), 0, false);
         let mut result_rows = statement.query([])?;
         while let Some(row) = result_rows.next()? {
-            let values = (0..columns.len()).map(|at| row.get_ref(at).map(data::json));
+            let values = (0..columns.len()).map(|index| row.get_ref(index).map(data::json));
             let values: Vec<Value> = values.collect::<rusqlite::Result<_>>()?;
             bytes += values.iter().map(|value| value.as_str().map_or(8, str::len)).sum::<usize>();
             if rows.len() == self.limit || bytes > MAX_RESULT_BYTES {

@@ -25,7 +25,7 @@ pub(crate) struct DescribeTable(pub(crate) Arc<Dataset>);
 impl Tool for ListTables {
     fn spec(&self) -> ToolSpec {
         let about = "Lists the tables of the organisation's data.";
-        ToolSpec::new("list_tables", about).read_only().timeout(crate::tools::TIME)
+        ToolSpec::new("list_tables", about).read_only().timeout(crate::tools::CALL_TIMEOUT)
     }
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
@@ -46,7 +46,7 @@ impl Tool for DescribeTable {
             "table": {"type": "string", "description": "The name of the table."},
         }});
         let about = "Describes the columns of a table: names, types, descriptions and common values.";
-        ToolSpec::new("describe_table", about).with_input_schema(schema).read_only().timeout(crate::tools::TIME)
+        ToolSpec::new("describe_table", about).with_input_schema(schema).read_only().timeout(crate::tools::CALL_TIMEOUT)
     }
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
@@ -71,8 +71,8 @@ fn visible<'a>(data: &'a Dataset, access: &'a DataAccess) -> impl Iterator<Item 
 
 /// Returns the comment of a table, or the names of its visible columns if there is no comment.
 fn about(table: &Table, access: &DataAccess) -> String {
-    if !table.about.is_empty() {
-        return table.about.clone();
+    if !table.comment.is_empty() {
+        return table.comment.clone();
     }
     let names = table.columns.iter().map(|column| column.name.as_str());
     let names: Vec<&str> = names.filter(|name| !access.denies_column(&table.name, name)).collect();
@@ -81,7 +81,7 @@ fn about(table: &Table, access: &DataAccess) -> String {
 
 fn described(column: &Column) -> Value {
     let values = if (1..=LISTED).contains(&column.distinct.len()) { &column.distinct } else { &column.samples };
-    let mut about = column.about.clone();
+    let mut about = column.comment.clone();
     if let Some((table, name)) = &column.references {
         let note = format!("refers to {table}.{name}");
         about = if about.is_empty() { note } else { format!("{about}; {note}") };

@@ -12,7 +12,7 @@ pub(crate) const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
 /// Timeout of a connection attempt.
 const CONNECT: Duration = Duration::from_secs(5);
 /// Timeout of a request.
-const TIME: Duration = Duration::from_secs(9);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(9);
 
 /// Creates a client for configured addresses.
 pub(crate) fn client() -> Result<Client> {
@@ -25,7 +25,7 @@ pub(super) fn builder() -> ClientBuilder {
     // If another crate has already installed a provider, that one is used.
     ENCRYPTION.call_once(|| drop(ring::default_provider().install_default()));
     // A redirect would send credentials to another address.
-    Client::builder().connect_timeout(CONNECT).timeout(TIME).redirect(redirect::Policy::none())
+    Client::builder().connect_timeout(CONNECT).timeout(REQUEST_TIMEOUT).redirect(redirect::Policy::none())
 }
 
 pub(super) fn built(builder: ClientBuilder) -> Result<Client> {

@@ -61,7 +61,7 @@ impl Tool for FetchUrl {
         }});
         let about = "Fetches a web page as text, from allowed hosts only.";
         let spec = ToolSpec::new("fetch_url", about).with_input_schema(schema).read_only();
-        spec.timeout(crate::tools::TIME).retries(crate::tools::RETRIES)
+        spec.timeout(crate::tools::CALL_TIMEOUT).retries(crate::tools::RETRIES)
     }
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {

@@ -39,7 +39,7 @@ impl Tool for WebSearch {
         }});
         let about = "Searches the web. Returns titles, URLs and excerpts.";
         let spec = ToolSpec::new("web_search", about).with_input_schema(schema).read_only();
-        spec.timeout(crate::tools::TIME).retries(crate::tools::RETRIES)
+        spec.timeout(crate::tools::CALL_TIMEOUT).retries(crate::tools::RETRIES)
     }
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {

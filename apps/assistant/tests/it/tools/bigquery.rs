@@ -169,7 +169,7 @@ async fn values_are_not_misread() {
 
 /// R-PLN-53: the client waits for a slow job.
 #[tokio::test]
-async fn a_slow_job_is_waited_for() {
+async fn a_slow_job_is_polled_until_it_completes() {
     let fake = Fake::default();
     fake.0.lock().unwrap().is_slow = true;
     let tools = served(&fake).await;

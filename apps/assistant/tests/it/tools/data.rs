@@ -48,7 +48,7 @@ async fn a_view_reveals_no_values_of_hidden_tables() {
 /// R-PLN-54: a broken view is left out, and a view that never ends keeps its declared columns; neither prevents the
 /// start.
 #[test]
-fn no_view_keeps_the_data_from_being_opened() {
+fn broken_views_do_not_prevent_the_start() {
     let path = empty_folder("broken-views").join("shop.db");
     let connection = Connection::open(&path).unwrap();
     let tables = "CREATE TABLE notes (id INTEGER PRIMARY KEY); CREATE TABLE gone (id INTEGER);
@@ -89,7 +89,7 @@ async fn a_sqlite_file_is_queried_and_not_written() {
     drop(connection);
     let before = fs::read(&path).unwrap();
     let data = Dataset::open(&path).unwrap();
-    assert_eq!(data.catalog().table("notes").unwrap().column("text").unwrap().about, "what it says");
+    assert_eq!(data.catalog().table("notes").unwrap().column("text").unwrap().comment, "what it says");
     assert!(data.catalog().table("firsts").unwrap().is_view);
     let answer =
         run_query(data, "SELECT n.id, f.text FROM notes n LEFT JOIN firsts f USING (id) ORDER BY 1").await.unwrap();

@@ -37,7 +37,7 @@ async fn files_of_allowed_folders_are_read() {
 /// R-PLN-72: a path outside the folders, with `..`, or through a link that leaves them is rejected, and so is
 /// everything that is not a regular file.
 #[tokio::test]
-async fn nothing_outside_is_read() {
+async fn files_outside_the_folders_are_rejected() {
     let root = empty_folder("outside");
     let folder = root.join("allowed");
     fs::create_dir_all(folder.join("inner")).unwrap();

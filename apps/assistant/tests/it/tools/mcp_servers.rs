@@ -44,8 +44,8 @@ impl Tool for Hinted {
 
 /// Returns the HTTP server `library`.
 fn library(url: &str, trusted: bool) -> McpServerSettings {
-    let via = McpTransport::Http { url: url.to_owned(), allow: vec!["127.0.0.1".to_owned()] };
-    McpServerSettings { name: "library".to_owned(), via, pin: None, trusted }
+    let transport = McpTransport::Http { url: url.to_owned(), allow: vec!["127.0.0.1".to_owned()] };
+    McpServerSettings { name: "library".to_owned(), transport, tool_list_hash: None, trusted }
 }
 
 /// R-PLN-55: tools of a configured server are added to the others, with the server's name as prefix.
@@ -123,10 +123,10 @@ async fn a_configured_server_is_used_in_a_turn() {
 
 /// R-PLN-55: a server whose tool list differs from the approved one is rejected.
 #[tokio::test]
-async fn only_the_approved_list_is_used() {
+async fn a_changed_tool_list_is_rejected() {
     let server = McpServer::new("library", "1.0").tools([Named("search", true)]);
     let approved = connect_in_process(&server).await.unwrap().tools_hash().await.unwrap();
-    let pinned = McpServerSettings { pin: Some(approved), ..library("https://x", false) };
+    let pinned = McpServerSettings { tool_list_hash: Some(approved), ..library("https://x", false) };
     assert_eq!(tools_of_server(&pinned, connect_in_process(&server).await.unwrap()).await.unwrap().len(), 1);
     server.add_tool(Named("delete_everything", false)).await.unwrap();
     assert!(tools_of_server(&pinned, connect_in_process(&server).await.unwrap()).await.is_err());

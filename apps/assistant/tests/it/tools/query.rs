@@ -55,7 +55,7 @@ async fn sums_of_money_are_exact() {
 #[tokio::test]
 async fn rows_are_limited_by_role() {
     let limited =
-        |rows| Arc::new(Caller { access: DataAccess { rows, ..DataAccess::default() }, ..Caller::new("sam") });
+        |max_rows| Arc::new(Caller { access: DataAccess { max_rows, ..DataAccess::default() }, ..Caller::new("sam") });
     let many = json!({"sql": "SELECT id FROM orders", "max_rows": 100_000});
     let answer = call(&plain(), "bq_query", many.clone(), &limited(200)).await.unwrap();
     assert_eq!((&answer["count"], &answer["truncated"]), (&json!(200), &json!(true)));
@@ -132,7 +132,7 @@ async fn hidden_columns_stay_hidden() {
 
 /// R-PLN-34, R-PLN-53, R-PLN-63: an endless query is interrupted, and other queries run meanwhile.
 #[tokio::test]
-async fn a_query_that_does_not_end_is_ended() {
+async fn an_endless_query_is_interrupted() {
     let short = ToolSettings { query_time: Duration::from_millis(50), ..ToolSettings::new(shop()) };
     let short = tools(&short).unwrap();
     // Calls that must succeed get a long timeout: a busy machine may need more than 50 ms.

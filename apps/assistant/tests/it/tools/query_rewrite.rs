@@ -7,7 +7,7 @@ use superstep_assistant::tools::query::guard::{QueryGuard, SqlDialect};
 /// Returns the rewritten query, with `customers.email` denied.
 fn sent(sql: &str) -> Result<String, String> {
     let access = &DataAccess { denied_columns: vec!["customers.email".to_owned()], ..DataAccess::default() };
-    let guard = QueryGuard { language: SqlDialect::BigQuery, tables: None, qualifiers: vec!["shop", "acme"], access };
+    let guard = QueryGuard { dialect: SqlDialect::BigQuery, tables: None, qualifiers: vec!["shop", "acme"], access };
     guard.check(sql).map(|checked| checked.sql).map_err(|error| error.message)
 }
 
@@ -60,14 +60,14 @@ fn read_by_googlesql(sql: &str) -> Option<Vec<String>> {
         } else if is_prefix && after.starts_with(['\'', '"', '`']) {
             let one = &after[..1];
             let quote = if after.starts_with(&one.repeat(3)) { one.repeat(3) } else { one.to_owned() };
-            let mut at = quote.len();
-            while !after.get(at..)?.starts_with(&quote) {
+            let mut index = quote.len();
+            while !after.get(index..)?.starts_with(&quote) {
                 // A backslash escapes the following character, also in a raw string.
-                let is_escape = after[at..].starts_with('\\');
-                at += usize::from(is_escape);
-                at += after[at..].chars().next()?.len_utf8();
+                let is_escape = after[index..].starts_with('\\');
+                index += usize::from(is_escape);
+                index += after[index..].chars().next()?.len_utf8();
             }
-            rest = &after[at + quote.len()..];
+            rest = &after[index + quote.len()..];
         } else {
             let length = word.max(letter.len_utf8());
             tokens.push(rest[..length].to_lowercase());
@@ -92,7 +92,8 @@ fn any_piece() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    // The guard rejects most of the pieces.
+    #![proptest_config(ProptestConfig { cases: 500, max_global_rejects: 100_000, ..ProptestConfig::default() })]
 
     /// R-PLN-69, R-PLN-53, R-PLN-25: whatever comments and strings a query has, GoogleSQL parses the rewritten
     /// query as one statement without the denied column.
@@ -102,7 +103,9 @@ proptest! {
     ) {
         let table = if reads { "customers" } else { "orders" };
         let sql = format!("SELECT id, {} FROM {table} WHERE 1 = {end}", pieces.join(", "));
-        let Ok(sent) = sent(&sql) else { return Ok(()) };
+        let sent = sent(&sql);
+        prop_assume!(sent.is_ok());
+        let sent = sent.unwrap_or_default();
         let read = read_by_googlesql(&sent);
         let read = read.ok_or_else(|| TestCaseError::fail(format!("{sql:?} is sent as {sent:?}, which does not end")))?;
         let tables = read.iter().filter(|word| *word == "from").count();

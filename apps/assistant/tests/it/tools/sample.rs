@@ -61,9 +61,9 @@ fn the_catalog_describes_all_tables() {
     }
     assert!(column("id").is_key && !column("status").is_key);
     assert_eq!(column("status").distinct, ["CANCELLED", "DELIVERED", "NEW", "PAID", "RETURNED", "SHIPPED"]);
-    assert!(column("status").about.starts_with("NEW: placed, not paid;"));
-    assert!(column("status").about.ends_with("see due_at."));
-    assert!(column("due_at").about.contains("late if shipped_at > due_at"));
+    assert!(column("status").comment.starts_with("NEW: placed, not paid;"));
+    assert!(column("status").comment.ends_with("see due_at."));
+    assert!(column("due_at").comment.contains("late if shipped_at > due_at"));
     assert_eq!(column("customer_id").references, Some(("customers".to_owned(), "id".to_owned())));
     assert!(column("id").distinct.is_empty() && column("id").samples.len() == 5);
     let products = shop.catalog().table("products").unwrap();

@@ -63,7 +63,7 @@ async fn pages_of_allowed_hosts_are_fetched() {
 
 /// R-PLN-54: hosts that are not listed are not contacted, and neither are private addresses behind a listed name.
 #[tokio::test]
-async fn nothing_private_is_fetched() {
+async fn private_addresses_are_not_fetched() {
     let here = served(site()).await;
     let port = here.rsplit_once(':').unwrap().1;
     let tools =

@@ -3,7 +3,7 @@
 /// Openings of the optimist.
 pub(crate) const OPENINGS: [&str; 7] = [
     "I want to make the case for {it}, and I do so with good cheer.",
-    "Let me begin with what speaks for {it}, because there is more of it than people think.",
+    "Let me begin with the reasons for {it}, because there are more of them than people think.",
     "When I look at {it}, I see more promise than danger.",
     "There is a good deal to be said for {it}, and little of it is complicated.",
     "My answer is a hopeful one: {it} [deserves|deserve] support.",
@@ -18,7 +18,7 @@ pub(crate) const OPENINGS_OF_VIEWS: [&str; 6] = [
     "Let me say it plainly at the start: {claim}.",
     "Critics underrate {it}, and I mean to show why.",
     "I hold that {claim}, and I am happy to be examined on it.",
-    "Much speaks for {it}, and I will start where it is easiest to check.",
+    "There is a lot to be said for {it}, and I will start where it is easiest to check.",
 ];
 
 /// Rebuttals of the optimist to text that is not a template.
@@ -52,11 +52,11 @@ pub(crate) const ANSWERS_OF_SKEPTIC: [&str; 10] = [
 /// Citations of evidence; `{source}` is the place in the document.
 pub(crate) const CITATIONS: [&str; 8] = [
     "The documents at hand say: “{quote}” ({source}).",
-    "This can be read up: “{quote}” ({source}).",
+    "The documents say: “{quote}” ({source}).",
     "On record is the following: “{quote}” ({source}).",
     "To quote the evidence: “{quote}” ({source}).",
     "Here is something to check: “{quote}” ({source}).",
-    "The files put it like this: “{quote}” ({source}).",
-    "One finds on paper: “{quote}” ({source}).",
+    "One document says: “{quote}” ({source}).",
+    "The evidence states: “{quote}” ({source}).",
     "For the facts I refer to the folder: “{quote}” ({source}).",
 ];

@@ -176,7 +176,7 @@ pub(super) const ASPECTS: [Aspect; 21] = [
         name: "responsibility",
         fits: TopicKind::Change,
         pro: Argument {
-            claim: "What speaks for {it} is that «somebody would finally be answerable», where today everyone points at everyone else.",
+            claim: "The reason for {it} is that «somebody would finally be answerable», where today everyone points at everyone else.",
             support: "A duty with a name on it gets done.",
             rebuttal: "I doubt that “{quote}”, because a duty that is shared widely enough belongs to no one.",
         },

@@ -121,7 +121,7 @@ pub(super) fn is_gerund_of_verb(word: &str) -> bool {
     verbs_like(&word).any(|verb| gerund(verb) == word)
 }
 
-/// Returns true if a verb is also a noun, and rarely a verb behind another noun.
+/// Returns true if a verb is also a noun, and rarely a verb after another noun.
 pub(super) fn is_also_noun(word: &str) -> bool {
     const NOUNS: &str = " change charge control cost cover cut deal demand drink drive end experience fear fire focus force \
     fund harm hunt influence limit love mine need offer play print reform return reward rule run shop strike study support \
@@ -129,7 +129,7 @@ pub(super) fn is_also_noun(word: &str) -> bool {
     has(NOUNS, word)
 }
 
-/// Returns true if a word behind a noun is its verb: `games cause violence`, `size matters`.
+/// Returns true if a word after a noun is its verb: `games cause violence`, `size matters`.
 pub(super) fn is_common_doing(word: &str, is_plural: bool) -> bool {
     const SINGLE: &str = " died dies exists failed fails fell hurts kills lies matters pays rocks rules sells sucks talks wins won works ";
     const MANY: &str = " died exist fail failed fell harm hurt kill lie matter need pay rock suck win won work ";

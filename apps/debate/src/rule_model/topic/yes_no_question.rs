@@ -17,7 +17,7 @@ pub(super) fn read(first: &str, rest: &[&str]) -> Option<Topic> {
         return (first != helper).then(|| Topic::change(format!("not {}", doing(rest))));
     }
     match helper.as_str() {
-        "do" if rest.first() == Some(&"you") => what_you_hold(&rest[1..]),
+        "do" if rest.first() == Some(&"you") => parse_opinion(&rest[1..]),
         "would" if rest.first() == Some(&"you") && rest.get(1).is_some_and(|word| is_verb(word)) => {
             Some(Topic::from_noun_phrase(doing(&rather(&rest[1..])?), false))
         }
@@ -26,14 +26,14 @@ pub(super) fn read(first: &str, rest: &[&str]) -> Option<Topic> {
             let (subject, action) = split(rest)?;
             proposal(subject, &rather(action)?)
         }
-        being if is_being(being) => being_so(being, rest),
+        being if is_being(being) => parse_copula_question(being, rest),
         _ => Some(Topic::view(to_statement(&helper, rest)?).past(is_past(&helper))),
     }
 }
 
 /// Parses a question about an opinion: `think that zoos are cruel` is about zoos. Other questions about the user
 /// cannot be converted.
-fn what_you_hold(held: &[&str]) -> Option<Topic> {
+fn parse_opinion(held: &[&str]) -> Option<Topic> {
     let clause = match held {
         ["think" | "believe", "that", clause @ ..] | ["think" | "believe", clause @ ..] => clause,
         _ => return None,
@@ -106,13 +106,13 @@ pub(super) fn to_statement(helper: &str, rest: &[&str]) -> Option<String> {
     Some(match helper {
         "do" => format!("{subject} {}", action.join(" ")),
         "does" if action.first()? == &"not" => format!("{subject} does {}", action.join(" ")),
-        "does" => format!("{} {}", subject.replace("anyone", "someone"), done_by_one(&action)),
+        "does" => format!("{} {}", subject.replace("anyone", "someone"), third_person_phrase(&action)),
         _ => format!("{subject} {helper} {}", stated(&action)),
     })
 }
 
 /// Converts verbs to the third person: `help rather than hurt families` to `helps rather than hurts families`.
-fn done_by_one(action: &[&str]) -> String {
+fn third_person_phrase(action: &[&str]) -> String {
     let early = action.iter().take_while(|word| is_adverb(word)).count();
     let is_done = |index: usize, word: &str| {
         let is_joint = index > early && has(" than and ", action[index - 1]) && index <= early + 3;
@@ -151,7 +151,7 @@ pub(super) fn proposal(subject: &[&str], action: &[&str]) -> Option<Topic> {
         _ => {
             let topic = Topic::change(format!("having {actor} {not}{}", action.join(" ")));
             // The action must keep its meaning without its subject.
-            Some(match can_go(subject, action) {
+            Some(match is_complete_without_subject(subject, action) {
                 true => topic.or_short(format!("{not}{}", doing(action)), false),
                 false => topic,
             })
@@ -160,7 +160,7 @@ pub(super) fn proposal(subject: &[&str], action: &[&str]) -> Option<Topic> {
 }
 
 /// Returns true if an action keeps its meaning without its subject.
-fn can_go(subject: &[&str], action: &[&str]) -> bool {
+fn is_complete_without_subject(subject: &[&str], action: &[&str]) -> bool {
     let is_part = |word: &&str| is_preposition(word) || is_relative(word) || has(" and or ", word);
     let is_back = |word: &&str| has(" their his her its them him themselves itself ", word);
     let is_group = subject.last().is_some_and(|word| is_quality(word) || *word == "elderly");
@@ -205,7 +205,7 @@ fn passive_to_gerund(subject: &str, so: &[&str]) -> Option<String> {
 }
 
 /// Parses `Is it right to eat meat`, `Is there life on Mars`, `Is nuclear energy safe`.
-fn being_so(being: &str, rest: &[&str]) -> Option<Topic> {
+fn parse_copula_question(being: &str, rest: &[&str]) -> Option<Topic> {
     let topic = match rest {
         ["there", so @ ..] if !so.is_empty() => Topic::view(format!("there {being} {}", so.join(" "))),
         ["it", "true", "that", so @ ..] if !so.is_empty() => Topic::view(so.join(" ")),
@@ -215,7 +215,7 @@ fn being_so(being: &str, rest: &[&str]) -> Option<Topic> {
             match so {
                 ["better", "than", other @ ..] if !other.is_empty() => Topic::choice(subject, other),
                 _ if subject.contains(&"or") => which_is(being, subject, so)?,
-                _ => Topic::view(format!("{} {being} {}", subject.join(" "), stated(&brighter_first(so)?))),
+                _ => Topic::view(format!("{} {being} {}", subject.join(" "), stated(&positive_first(so)?))),
             }
         }
     };
@@ -224,7 +224,7 @@ fn being_so(being: &str, rest: &[&str]) -> Option<Topic> {
 
 /// Puts the positive alternative first: `a threat or an opportunity` to `an opportunity rather than a threat`, so
 /// that the optimist argues for it.
-fn brighter_first<'a>(so: &[&'a str]) -> Option<Vec<&'a str>> {
+fn positive_first<'a>(so: &[&'a str]) -> Option<Vec<&'a str>> {
     let replaced = rather(so)?;
     let Some(index) = so.iter().position(|word| *word == "or") else { return Some(replaced) };
     let (first, second) = (&so[..index], &so[index + 1..]);

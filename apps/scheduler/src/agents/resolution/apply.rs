@@ -93,10 +93,9 @@ impl ResolutionApplier<'_> {
     fn retime(&mut self, changes: &[ResolutionChange], action: ChangeAction) -> Result<()> {
         for (id, ends) in ends(changes, action)? {
             if id == self.event.id {
-                let (after, exceptions) =
-                    reschedule(&self.snapshot, self.event, &ends.span(&self.event.span, action)?)?;
+                let (after, overrides) = reschedule(&self.snapshot, self.event, &ends.span(&self.event.span, action)?)?;
                 self.after = after;
-                self.put(exceptions);
+                self.put(overrides);
                 continue;
             }
             let mut existing = self.other(&id)?.as_ref().clone();
@@ -129,10 +128,10 @@ impl ResolutionApplier<'_> {
         if first.overlaps(&second) {
             return Err(invalid_resume("the two parts overlap"));
         }
-        let (after, exceptions) = reschedule(&self.snapshot, self.event, &first)?;
+        let (after, overrides) = reschedule(&self.snapshot, self.event, &first)?;
         let (rest, _) = reschedule(&self.snapshot, self.event, &second)?;
         let uid = format!("{}{}", self.event.uid, part.strip_prefix(&self.event.id).unwrap_or_default());
-        self.put(exceptions);
+        self.put(overrides);
         self.put([Event { id: part, uid, recurrence_override: None, sequence: 0, ..rest }]);
         self.after = after;
         Ok(())
@@ -156,7 +155,7 @@ impl ResolutionApplier<'_> {
                     SeriesSelection::This(NamedTimeZone::from_iana_name(&other.zone)?.to_local(start))
                 }
                 // An override replaces an instance, which must not reappear when the override is removed.
-                (None, Some(of)) => SeriesSelection::This(of.start),
+                (None, Some(replaced)) => SeriesSelection::This(replaced.start),
                 (None, None) => {
                     let mut after = other.as_ref().clone();
                     bump_sequence(&mut after);
@@ -264,7 +263,7 @@ fn event_id(change: &ResolutionChange) -> Result<&str> {
 
 fn time(text: Option<&str>, field: &str) -> Result<Time> {
     let text = text.ok_or_else(|| invalid_resume(format!("`{field}` is missing; it must be a time")))?;
-    Time::parse(text).map_err(|fault| invalid_resume(format!("`{field}`: {fault}")))
+    Time::parse(text).map_err(|error| invalid_resume(format!("`{field}`: {error}")))
 }
 
 fn unfitting(change: &ResolutionChange, expected: &str) -> Error {

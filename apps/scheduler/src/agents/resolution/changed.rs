@@ -64,14 +64,17 @@ pub(super) fn reschedule(snapshot: &CalendarSnapshot, event: &Event, to: &TimeRa
         exdates: recurrence.exdates.iter().map(shift).collect(),
         rdates: recurrence.rdates.iter().map(shift).collect(),
     });
-    let mut exceptions = Vec::new();
+    let mut overrides = Vec::new();
     for other in snapshot.events.values() {
-        if let Some(of) = other.recurrence_override.as_ref().filter(|of| of.series == event.id && old != new) {
-            let exception_of = Some(RecurrenceOverride { series: of.series.clone(), start: shift(&of.start) });
-            exceptions.push(Event { recurrence_override: exception_of, ..other.as_ref().clone() });
+        if let Some(replaced) =
+            other.recurrence_override.as_ref().filter(|replaced| replaced.series == event.id && old != new)
+        {
+            let exception_of =
+                Some(RecurrenceOverride { series: replaced.series.clone(), start: shift(&replaced.start) });
+            overrides.push(Event { recurrence_override: exception_of, ..other.as_ref().clone() });
         }
     }
-    Ok((after, exceptions))
+    Ok((after, overrides))
 }
 
 /// Shifts the UNTIL of a recurrence rule by the same duration, so that no instance is lost.

@@ -11,7 +11,7 @@ use super::changed::part_id;
 use super::nearest::{nearest, on_its_day};
 use super::{ResolutionContext, ResolutionPlan, new_time, new_times};
 use crate::calendar::{ConstraintStrength, Event, Flexibility, TimeRange};
-use crate::models::{ChangeAction, ResolutionChange, Strategy};
+use crate::models::{ChangeAction, EventStatus, ResolutionChange, Strategy};
 use crate::zone::NamedTimeZone;
 
 /// Minimum duration of a shortened event, in minutes.
@@ -150,8 +150,12 @@ impl ResolutionContext<'_> {
             action: Some(ChangeAction::Cancel),
             ..ResolutionChange::default()
         };
-        let plan = ResolutionPlan::new(Strategy::CancelEvent, format!("Do not plan {title}."), vec![change]);
-        plan.with_side_effect(format!("{title} does not take place."))
+        // Only a modification has a confirmed event: the event stays, and its change is dropped.
+        let (description, side_effect) = match self.event.status == EventStatus::Confirmed {
+            true => (format!("Leave {title} unchanged."), "The requested change is not made.".to_owned()),
+            false => (format!("Do not plan {title}."), format!("{title} does not take place.")),
+        };
+        ResolutionPlan::new(Strategy::CancelEvent, description, vec![change]).with_side_effect(side_effect)
     }
 
     pub(super) fn override_constraint(&self) -> Option<ResolutionPlan> {
@@ -184,20 +188,20 @@ impl ResolutionContext<'_> {
     pub(super) fn alternative_resource(&self) -> Result<Option<ResolutionPlan>> {
         let (mut event, mut changes, mut descriptions) = (self.event.clone(), Vec::new(), Vec::new());
         for conflict in &self.before {
-            let ConflictKey::Resource(taken) = &conflict.key else { continue };
-            for other in capacity::alternative_resources(self.snapshot, taken, &event.span, Some(&event.id))? {
-                let changed = with_other(&event, taken, &other.id);
+            let ConflictKey::Resource(unavailable) = &conflict.key else { continue };
+            for other in capacity::alternative_resources(self.snapshot, unavailable, &event.span, Some(&event.id))? {
+                let changed = with_other(&event, unavailable, &other.id);
                 if event.resources.contains(&other.id) || !self.is_resource_free(&changed, &other.id)? {
                     continue;
                 }
                 changes.push(ResolutionChange {
                     event_id: Some(event.id.clone()),
                     field: Some("resources".to_owned()),
-                    old_value: Some(taken.clone()),
+                    old_value: Some(unavailable.clone()),
                     new_value: Some(other.id.clone()),
                     action: None,
                 });
-                let name = self.snapshot.resources.get(taken).map_or("thing", |resource| resource.name.as_str());
+                let name = self.snapshot.resources.get(unavailable).map_or("thing", |resource| resource.name.as_str());
                 descriptions.push(format!("{} instead of {}", in_sentence(&other.name), in_sentence(name)));
                 event = changed;
                 break;
@@ -217,8 +221,8 @@ impl ResolutionContext<'_> {
     }
 }
 
-fn with_other(event: &Event, taken: &str, other: &str) -> Event {
-    let swap = |id: &String| if id == taken { other.to_owned() } else { id.clone() };
+fn with_other(event: &Event, unavailable: &str, other: &str) -> Event {
+    let swap = |id: &String| if id == unavailable { other.to_owned() } else { id.clone() };
     Event { resources: event.resources.iter().map(swap).collect(), ..event.clone() }
 }
 

@@ -184,7 +184,7 @@ impl RecurrenceRule {
     fn falls_on(&self, day: Date) -> bool {
         holds(&self.months, day.month().into())
             && (self.month_days.is_empty() || is_named(&self.month_days, day.day().into(), day.days_in_month().into()))
-            && (self.days.is_empty() || self.days.iter().any(|one| self.is_weekday(*one, day)))
+            && (self.days.is_empty() || self.days.iter().any(|weekday| self.is_weekday(*weekday, day)))
             && (self.year_days.is_empty() || is_named(&self.year_days, day.day_of_year(), day.days_in_year()))
             && (self.weeks.is_empty() || self.is_in_week(day))
     }

@@ -120,7 +120,7 @@ impl RecurrenceRule {
     ///
     /// # Errors
     /// Returns an error that names the invalid part.
-    pub(super) fn read(rule: &str) -> Result<Self> {
+    pub(super) fn parse(rule: &str) -> Result<Self> {
         let parts = parts(rule)?;
         for (index, (name, value)) in parts.iter().enumerate() {
             if parts[..index].iter().any(|(earlier, _)| earlier == name) {
@@ -183,7 +183,7 @@ impl RecurrenceRule {
     fn check_together(&self, parts: &[(String, String)]) -> Result<()> {
         let frequency = self.frequency.name();
         let frequency_error = |name: &str, reason: &str| {
-            let value = parts.iter().find(|(one, _)| one == name).map_or("", |(_, value)| value);
+            let value = parts.iter().find(|(candidate, _)| candidate == name).map_or("", |(_, value)| value);
             Err(invalid_part(format_args!("{name}={value}"), format_args!("{reason} `FREQ={frequency}`")))
         };
         let is_by_month_or_year = self.frequency <= Frequency::Monthly;
@@ -339,7 +339,7 @@ fn until(part: &str, value: &str) -> Result<Until> {
 }
 
 fn weekday(name: &str) -> Option<Weekday> {
-    WEEKDAYS.iter().find(|(one, _)| *one == name).map(|(_, weekday)| *weekday)
+    WEEKDAYS.iter().find(|(candidate, _)| *candidate == name).map(|(_, weekday)| *weekday)
 }
 
 fn day(part: &str, text: &str) -> Result<WeekdayNum> {
@@ -373,7 +373,7 @@ pub(crate) struct SeriesShift<'a> {
 /// # Errors
 /// Returns an error if the rule is invalid.
 pub(crate) fn moved_rule(rule: &str, moved: &SeriesShift<'_>) -> Result<String> {
-    let pattern = RecurrenceRule::read(rule)?;
+    let pattern = RecurrenceRule::parse(rule)?;
     let mut parts = parts(rule)?;
     parts.retain(|(name, value)| !matches!(name.as_str(), "BYHOUR" | "BYMINUTE" | "BYSECOND") || value.contains(','));
     // With INTERVAL above 1, a weekday that moves across the end of its week would move into a week that the rule

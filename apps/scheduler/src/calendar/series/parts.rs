@@ -15,9 +15,9 @@ impl SeriesView<'_> {
     pub(super) fn head(&self, start: Time) -> Result<Event> {
         let mut event = Event { updated_at: self.now, ..with_next_sequence(&self.event) };
         let Some(recurrence) = &self.event.recurrence else { return Ok(event) };
-        let ruled = self.table.rule_occurrences(self.table.earliest(), start)?.len();
-        let mut head = self.side(recurrence, |one| one < start)?;
-        if ruled == 0 {
+        let rule_starts = self.table.rule_occurrences(self.table.earliest(), start)?.len();
+        let mut head = self.side(recurrence, |start_time| start_time < start)?;
+        if rule_starts == 0 {
             // Only RDATE instances are before: the first of them becomes the start of the series.
             let starts = self.table.starts(self.table.earliest(), start)?;
             let first =
@@ -25,7 +25,7 @@ impl SeriesView<'_> {
             event.span = self.span_at(first)?;
             head.rule = String::new();
         } else if !recurrence.rule.is_empty() {
-            head.rule = self.end_rule_before(&recurrence.rule, start, ruled)?;
+            head.rule = self.end_rule_before(&recurrence.rule, start, rule_starts)?;
         }
         event.recurrence = Some(head);
         Ok(event)
@@ -41,7 +41,7 @@ impl SeriesView<'_> {
             (event.sequence, event.created_at) = (0, self.now);
         }
         let Some(recurrence) = &self.event.recurrence else { return Ok(event) };
-        let mut rest = self.side(recurrence, |one| one >= start)?;
+        let mut rest = self.side(recurrence, |start_time| start_time >= start)?;
         if !recurrence.rule.is_empty() {
             if !self.table.matches_rule(start)? {
                 let reason =
@@ -50,8 +50,8 @@ impl SeriesView<'_> {
                     input_error(reason).with_help("this instance is an extra date: change only this instance, or all")
                 );
             }
-            let ruled = self.table.rule_occurrences(self.table.earliest(), start)?.len();
-            rest.rule = self.continue_rule_from(&recurrence.rule, start, ruled)?;
+            let rule_starts = self.table.rule_occurrences(self.table.earliest(), start)?.len();
+            rest.rule = self.continue_rule_from(&recurrence.rule, start, rule_starts)?;
         }
         if recurrence.rule.is_empty() && start < self.event.span.start {
             // The former first start becomes an RDATE.
@@ -78,10 +78,10 @@ impl SeriesView<'_> {
     }
 
     /// Returns the rule with its end just before an instance.
-    fn end_rule_before(&self, rule: &str, start: Time, ruled: usize) -> Result<String> {
+    fn end_rule_before(&self, rule: &str, start: Time, rule_starts: usize) -> Result<String> {
         let mut parts = rule_parts(rule)?;
         if let Some((_, count)) = parts.iter_mut().find(|(name, _)| name == "COUNT") {
-            *count = ruled.to_string();
+            *count = rule_starts.to_string();
             return Ok(rule_text(&parts));
         }
         parts.retain(|(name, _)| name != "UNTIL");
@@ -102,12 +102,12 @@ impl SeriesView<'_> {
         Ok(rule_text(&parts))
     }
 
-    /// Returns the rule from an instance on, after `ruled` earlier instances.
-    fn continue_rule_from(&self, rule: &str, start: Time, ruled: usize) -> Result<String> {
+    /// Returns the rule from an instance on, after `rule_starts` earlier instances.
+    fn continue_rule_from(&self, rule: &str, start: Time, rule_starts: usize) -> Result<String> {
         let mut parts = rule_parts(rule)?;
         for (name, value) in &mut parts {
             if name == "COUNT" {
-                let count = value.parse::<usize>().unwrap_or(0).saturating_sub(ruled);
+                let count = value.parse::<usize>().unwrap_or(0).saturating_sub(rule_starts);
                 *value = count.to_string();
             }
         }
@@ -144,7 +144,7 @@ pub(super) fn adjust_rule(before: &Event, after: &mut Event, shift: SignedDurati
         after.recurrence = Some(recurrence);
         return Ok(());
     }
-    let first = RecurrenceExpander::read(&Event { recurrence: None, ..after.clone() })?.first();
+    let first = RecurrenceExpander::from_event(&Event { recurrence: None, ..after.clone() })?.first();
     if is_same_rule {
         let days = first.date().duration_since(first.saturating_sub(shift).date()).as_hours() / 24;
         let moved = SeriesShift { by: shift, days, from: &NamedTimeZone::from_iana_name(&before.zone)?, to: &zone };
@@ -161,7 +161,7 @@ pub(super) fn adjust_rule(before: &Event, after: &mut Event, shift: SignedDurati
         return Err(input_error(reason).with_help("change the rule as well"));
     }
     // A new rule may match later than the event: the series then starts at the first match.
-    let table = RecurrenceExpander::read(after)?;
+    let table = RecurrenceExpander::from_event(after)?;
     let span = table.span_at(table.instant(checked.first)?)?;
     after.span = span.unwrap_or(after.span);
     Ok(())

@@ -18,7 +18,7 @@ pub(crate) struct Reschedule {
     pub(crate) requested: TimeRange,
     /// Time range that the series has for the instance, if the instance was moved and other instances are edited
     /// too.
-    pub(crate) ruled: Option<TimeRange>,
+    pub(crate) scheduled: Option<TimeRange>,
 }
 
 /// Returns the time range that the series has for the instance of an override. Returns `None` if only that instance
@@ -31,10 +31,14 @@ pub(crate) fn scheduled_range(
     event: &Event,
     which: SeriesSelection,
 ) -> Result<Option<TimeRange>> {
-    let of = event.recurrence_override.as_ref().filter(|_| !matches!(which, SeriesSelection::This(_)));
-    let Some((of, series)) = of.and_then(|of| Some((of, snapshot.events.get(&of.series)?))) else { return Ok(None) };
+    let replaced = event.recurrence_override.as_ref().filter(|_| !matches!(which, SeriesSelection::This(_)));
+    let Some((replaced, series)) =
+        replaced.and_then(|replaced| Some((replaced, snapshot.events.get(&replaced.series)?)))
+    else {
+        return Ok(None);
+    };
     let table = snapshot.expander(series)?;
-    table.span_at(table.instant(of.start)?)
+    table.span_at(table.instant(replaced.start)?)
 }
 
 /// Sets the time of an event in an edit. The selected instance gets the new time range; every other one is shifted
@@ -44,8 +48,8 @@ pub(crate) fn scheduled_range(
 /// Returns an error if a time zone is unknown or a time is out of range.
 pub(crate) fn reschedule(event: &mut Event, to: &Reschedule) -> Result<()> {
     let zone = NamedTimeZone::from_iana_name(&event.zone)?;
-    let (seen, requested) = match to.ruled.filter(|_| event.recurrence_override.is_none()) {
-        Some(ruled) => (ruled, to_series_range(&ruled, to, &zone)?),
+    let (seen, requested) = match to.scheduled.filter(|_| event.recurrence_override.is_none()) {
+        Some(scheduled) => (scheduled, to_series_range(&scheduled, to, &zone)?),
         None => (to.seen, to.requested),
     };
     event.span = if event.span.start == seen.start {
@@ -66,10 +70,10 @@ pub(crate) fn reschedule(event: &mut Event, to: &Reschedule) -> Result<()> {
 
 /// Translates the new time of a moved instance to the instance that the series has in its place. A date, a time of
 /// day and a duration that the edit leaves unchanged are taken from the series.
-fn to_series_range(ruled: &TimeRange, to: &Reschedule, zone: &NamedTimeZone) -> Result<TimeRange> {
-    let [own, from, requested] = [ruled, &to.seen, &to.requested].map(|span| zone.to_local(span.start));
-    let [own_length, old_length, length] =
-        [ruled, &to.seen, &to.requested].map(|span| zone.to_local(span.end).duration_since(zone.to_local(span.start)));
+fn to_series_range(scheduled: &TimeRange, to: &Reschedule, zone: &NamedTimeZone) -> Result<TimeRange> {
+    let [own, from, requested] = [scheduled, &to.seen, &to.requested].map(|span| zone.to_local(span.start));
+    let [own_length, old_length, length] = [scheduled, &to.seen, &to.requested]
+        .map(|span| zone.to_local(span.end).duration_since(zone.to_local(span.start)));
     let day = if requested.date() == from.date() { own.date() } else { requested.date() };
     let time = if requested.time() == from.time() { own.time() } else { requested.time() };
     let start = day.to_datetime(time);

@@ -107,16 +107,16 @@ proptest! {
         from in 0_u32..100,
         length in 1_u32..80,
     ) {
-        let mut board = family();
+        let mut snapshot = family();
         for (place, (start, minutes)) in bookings.iter().enumerate() {
             let booking = event(&format!("Booking {place}"), "2026-01-10 09:00 10:00").using(&["kitchen"]);
             let span = TimeRange::new(minute(*start), minute(start + minutes)).unwrap();
-            board = board.with(booking.change(|event| event.span = span));
+            snapshot = snapshot.with(booking.change(|event| event.span = span));
         }
         let at_once = |now: u32| bookings.iter().filter(|(start, minutes)| (*start..start + minutes).contains(&now)).count();
         let most = (from..from + length).map(at_once).max().unwrap_or(0);
         let within = TimeRange::new(minute(from), minute(from + length)).unwrap();
-        let found = resource_availability(&board, &kitchen(), &within, None).unwrap();
+        let found = resource_availability(&snapshot, &kitchen(), &within, None).unwrap();
         prop_assert_eq!(found.resource_availability[0].current_capacity as usize, most);
         prop_assert_eq!(found.all_resources_available, most < 3);
     }

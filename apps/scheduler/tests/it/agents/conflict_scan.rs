@@ -58,7 +58,7 @@ fn capacity_and_rules_are_looked_at() {
     let ruled = scan_conflicts(&snapshot.ruled("naps", naps, ConstraintStrength::Soft(9)), now()).unwrap();
     let one = |title: &str| format!("constraint_violation medium {title}");
     assert_eq!(short(&ruled), [one("Bread"), one("Cake"), one("Soup")]);
-    let details = "“Bread”: the rule “Rule naps” would be violated on Saturday 10 January, 2:00 pm to 3:00 pm: nothing \
+    let details = "“Bread”: the rule “Rule naps” would be violated on Saturday 10 January, 2:00 pm to 3:00 pm: no events \
                    on Saturdays from 1:00 pm to 3:00 pm.";
     assert_eq!(ruled[0].details, details);
 }
@@ -79,7 +79,7 @@ fn a_calendar_on_which_everything_is_at_once_has_its_first_conflicts() {
 
 /// R-FAM-94, R-FAM-100: an overridden instance counts together with its series.
 #[test]
-fn a_series_and_its_exceptions_are_counted_together() {
+fn a_series_and_its_overrides_are_counted_together() {
     let swim = event("Swim", "2026-01-10 09:00 10:00").of(&["emma"]).every("FREQ=DAILY;COUNT=4");
     let moved = event("Moved", "2026-01-12 15:00 16:00").of(&["emma"]).change(|event| {
         let start = jiff::civil::date(2026, 1, 11).at(9, 0, 0, 0);
@@ -101,8 +101,8 @@ proptest! {
             event(&format!("Event {place:02}"), &format!("2026-01-10 {hour:02}:00 {:02}:00", hour + hours)).of(people)
         };
         let events: Vec<Event> = times.iter().enumerate().map(make).collect();
-        let board = events.iter().fold(family(), |board, event| board.with(event.clone()));
-        let found: BTreeSet<String> = scan_conflicts(&board, now()).unwrap().into_iter().map(|one| one.id).collect();
+        let snapshot = events.iter().fold(family(), |snapshot, event| snapshot.with(event.clone()));
+        let found: BTreeSet<String> = scan_conflicts(&snapshot, now()).unwrap().into_iter().map(|one| one.id).collect();
         let mut expected = BTreeSet::new();
         for (place, one) in events.iter().enumerate() {
             for other in &events[place + 1..] {

@@ -244,9 +244,9 @@ proptest! {
     /// R-FAM-106: the result equals a comparison with every other event, in any order of creation.
     #[test]
     fn conflicts_are_those_of_comparing_all(events in any_events(), new in any_event(99)) {
-        let board = events.iter().fold(family(), |board, event| board.with(event.clone()));
-        let backwards = events.iter().rev().fold(family(), |board, event| board.with(event.clone()));
-        let found = detect_conflicts(&board, &new).unwrap();
+        let snapshot = events.iter().fold(family(), |snapshot, event| snapshot.with(event.clone()));
+        let backwards = events.iter().rev().fold(family(), |snapshot, event| snapshot.with(event.clone()));
+        let found = detect_conflicts(&snapshot, &new).unwrap();
         prop_assert_eq!(&found, &detect_conflicts(&backwards, &new).unwrap());
         let meets = |other: &&Event| other.span.overlaps(&new.span);
         let shares = |other: &&Event| other.participants.iter().any(|one| new.participants.contains(one));

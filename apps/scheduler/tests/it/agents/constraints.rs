@@ -172,7 +172,7 @@ fn constraints_apply_to_their_member_or_family() {
             .map(|one| (one.member, one.text))
             .collect::<Vec<_>>()
     };
-    let text = "Rule r: nothing starts before 8:00 am".to_owned();
+    let text = "Rule r: no events before 8:00 am".to_owned();
     assert_eq!(rules(|_| (), &early), [(None, text.clone())]);
     assert_eq!(rules(|rule| rule.member = Some("emma".to_owned()), &early), []);
     let emmas = early.clone().of(&["emma"]);
@@ -187,12 +187,15 @@ fn constraints_apply_to_their_member_or_family() {
 fn constraints_have_readable_descriptions() {
     let (from, to) = (time(9, 0, 0, 0), time(12, 30, 0, 0));
     let rows = [
-        (ConstraintKind::NoEventsAfter { time: from }, "nothing ends after 9:00 am"),
+        (ConstraintKind::NoEventsAfter { time: from }, "no events after 9:00 am"),
         (
             ConstraintKind::BlockedWindow { days: vec![6, 7], from, to },
-            "nothing on Saturdays and Sundays from 9:00 am to 12:30 pm",
+            "no events on Saturdays and Sundays from 9:00 am to 12:30 pm",
         ),
-        (ConstraintKind::PreferredWindow { days: Vec::new(), from: to, to: from }, "best from 12:30 pm to 9:00 am"),
+        (
+            ConstraintKind::PreferredWindow { days: Vec::new(), from: to, to: from },
+            "events should be from 12:30 pm to 9:00 am",
+        ),
         (ConstraintKind::MinGapMinutes { minutes: 90 }, "at least 1 hour 30 minutes between two events"),
         (ConstraintKind::MaxEventsPerDay { count: 0 }, "at most 0 events a day"),
         (ConstraintKind::MaxEventsPerWeek { count: 1 }, "at most 1 event a week"),

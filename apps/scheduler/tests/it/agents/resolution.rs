@@ -59,10 +59,20 @@ fn soccer_moves_after_the_dentist() {
     assert!(data.proposed_resolutions.iter().all(|way| way.conflicts_resolved == [conflict.clone()]));
 }
 
+/// R-FAM-107: the event of a modification is not cancelled; only its change is dropped.
+#[test]
+fn a_modified_event_can_be_left_unchanged() {
+    let data = resolutions_for(&family().with(dentist()), &soccer());
+    let cancel = data.proposed_resolutions.iter().find(|resolution| resolution.strategy == Strategy::CancelEvent);
+    let cancel = cancel.unwrap();
+    assert_eq!(cancel.description, "Leave “Soccer practice” unchanged.");
+    assert_eq!(cancel.side_effects, ["The requested change is not made."]);
+}
+
 /// R-FAM-116, R-FAM-55, R-FAM-56, R-FAM-60: changes, description and trade-offs of the first resolution.
 #[test]
 fn a_resolution_describes_its_changes_and_side_effects() {
-    let data = resolutions_for(&family().with(dentist()), &soccer());
+    let data = resolutions_for(&family().with(dentist()), &soccer().proposed());
     let descriptions: Vec<(&str, Vec<&str>)> = data
         .proposed_resolutions
         .iter()
@@ -308,11 +318,11 @@ proptest! {
         events in (1_usize..7).prop_flat_map(|count| (0..count).map(any_event).collect::<Vec<_>>()),
         new in any_event(99),
     ) {
-        let board = events.iter().fold(family(), |board, event| board.with(event.clone()));
+        let snapshot = events.iter().fold(family(), |snapshot, event| snapshot.with(event.clone()));
         let new = new.proposed();
-        let board = board.with(new.clone()).and(CalendarChange::Resource(resource("van", 1, "vehicle")));
-        let before = detect_conflicts(&board, &new).unwrap();
-        let data = propose_resolutions(&board, &new, &before, "mom", now()).unwrap();
+        let snapshot = snapshot.with(new.clone()).and(CalendarChange::Resource(resource("van", 1, "vehicle")));
+        let before = detect_conflicts(&snapshot, &new).unwrap();
+        let data = propose_resolutions(&snapshot, &new, &before, "mom", now()).unwrap();
         prop_assert_eq!(data.proposed_resolutions.is_empty(), before.is_empty());
         prop_assert_eq!(data.recommended_resolution.is_some(), !before.is_empty());
         let mut best = 1.0;
@@ -320,10 +330,10 @@ proptest! {
             prop_assert_eq!(&way.resolution_id, &format!("res_{}", place + 1));
             prop_assert!(way.score.value() <= best);
             best = way.score.value();
-            let (after, changes) = apply_resolution(&board, &new, way, "mom", now()).unwrap();
-            let copy = changes.into_iter().fold(board.clone(), With::and);
+            let (after, changes) = apply_resolution(&snapshot, &new, way, "mom", now()).unwrap();
+            let copy = changes.into_iter().fold(snapshot.clone(), With::and);
             for event in copy.events.values() {
-                let had = board.events.get(&event.id).map_or_else(Vec::new, |old| detect_conflicts(&board, old).unwrap());
+                let had = snapshot.events.get(&event.id).map_or_else(Vec::new, |old| detect_conflicts(&snapshot, old).unwrap());
                 let now = detect_conflicts(&copy, event).unwrap();
                 let new_trouble = now.iter().filter(|one| !had.iter().any(|old| old.id == one.id));
                 let blocking: Vec<_> = new_trouble.filter(|one| one.severity.is_blocking()).collect();

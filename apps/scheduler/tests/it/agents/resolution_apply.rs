@@ -12,7 +12,7 @@ fn build_resolution(strategy: Strategy, changes: &[ResolutionChange]) -> Propose
     ProposedResolution {
         resolution_id: "res_1".to_owned(),
         strategy,
-        score: Score::near(1.0),
+        score: Score::clamped(1.0),
         description: String::new(),
         changes: changes.to_vec(),
         conflicts_resolved: Vec::new(),
@@ -145,8 +145,8 @@ fn series_are_moved_with_care() {
     let right = to("piano", Some("2026-01-20T17:00:00-05:00"), "2026-01-21T18:00:00-05:00");
     let (_, changes) =
         apply_resolution(&snapshot, &soccer(), &build_resolution(Strategy::MoveEvent, &[right]), "mom", now()).unwrap();
-    let Some(CalendarChange::Event(exception)) = changes.last() else { panic!("no exception") };
-    assert_eq!(format_span(&exception.span), "2026-01-21 18:00 19:00");
-    assert_eq!((exception.uid.as_str(), exception.sequence), ("piano", 1));
-    assert_eq!(exception.recurrence_override.as_ref().unwrap().series, "piano");
+    let Some(CalendarChange::Event(override_event)) = changes.last() else { panic!("no override") };
+    assert_eq!(format_span(&override_event.span), "2026-01-21 18:00 19:00");
+    assert_eq!((override_event.uid.as_str(), override_event.sequence), ("piano", 1));
+    assert_eq!(override_event.recurrence_override.as_ref().unwrap().series, "piano");
 }

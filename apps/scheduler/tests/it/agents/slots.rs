@@ -107,7 +107,7 @@ fn soft_rules_cost_their_weight() {
     let snapshot = family().ruled("r", evenings, ConstraintStrength::Soft(4));
     let data = find_slots(&snapshot, &slot_request(&soccer(), Some("2026-01-10 14:00 15:00")), now()).unwrap();
     assert_eq!(times(&data), ["2026-01-10 14:00 15:00 0.88"]);
-    let text = "Rule r: nothing from 12:00 am to 4:00 pm";
+    let text = "Rule r: no events from 12:00 am to 4:00 pm";
     assert_eq!(data.candidate_times[0].constraint_violations, [text]);
     assert_eq!(searched(&snapshot, &slot_request(&soccer(), None))[0], "2026-01-08 16:00 17:00 1.00");
     let gap = ConstraintKind::MinGapMinutes { minutes: 20 };
@@ -196,19 +196,19 @@ fn slots_stay_within_the_range() {
 proptest! {
     /// R-FAM-104: the slots equal those of a naive check of every quarter hour.
     #[test]
-    fn offers_are_those_of_looking_at_every_quarter(
+    fn slots_equal_a_naive_search(
         busy in prop::collection::vec((0_i64..14 * 96, 1_i64..120, any::<bool>()), 0..25),
         quarters in 1_i64..12,
     ) {
         let quarter = |number: i64| Time::from_unix_micros(at("2026-01-08").as_unix_micros() + number * 900_000_000).unwrap();
-        let mut board = family();
+        let mut snapshot = family();
         for (place, (start, length, is_emma)) in busy.iter().enumerate() {
             let span = TimeRange::new(quarter(*start), quarter(start + length)).unwrap();
             let other = event(&format!("Busy {place}"), "2026-01-08 08:00 09:00").of(&[if *is_emma { "emma" } else { "dad" }]);
-            board = board.with(other.change(|event| event.span = span));
+            snapshot = snapshot.with(other.change(|event| event.span = span));
         }
         let event = soccer().perhaps(&["dad"]);
-        let data = find_slots(&board, &SlotRequest { minutes: 15 * quarters as u32, ..slot_request(&event, None) }, now()).unwrap();
+        let data = find_slots(&snapshot, &SlotRequest { minutes: 15 * quarters as u32, ..slot_request(&event, None) }, now()).unwrap();
         let mut expected: Vec<(i64, i64)> = Vec::new();
         let mut first_day = None;
         for start in 62..14 * 96 {

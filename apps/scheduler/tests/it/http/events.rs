@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use superstep_scheduler::calendar::{Calendar, CalendarChange, Visibility};
 use superstep_scheduler::sample;
 
-use crate::test_server::{Served, pointers, served, soccer, sunday, with};
+use crate::test_server::{Served, pointers, served, soccer, sunday, today, with};
 
 fn path_of(event: &Value) -> String {
     format!("/events/{}", event["event_id"].as_str().unwrap())
@@ -230,9 +230,9 @@ async fn a_moved_occurrence_may_select_all_or_following() {
     assert_eq!(all().await, ["09:00", "11:00", "09:00", "09:00", "09:00", "09:00"]);
     patch(&moved, json!({ "start": at(4, 12), "which": "all", "occurrence": moved["occurrence"] })).await;
     assert_eq!(all().await, ["12:00"; 6]);
-    let exception = family.on("mom", sunday(4)).await[0].clone();
+    let override_event = family.on("mom", sunday(4)).await[0].clone();
     assert_eq!(
-        (&exception["event_id"], &exception["location"]),
+        (&override_event["event_id"], &override_event["location"]),
         (&moved["event_id"], &json!("Hall")),
         "it keeps what is its own"
     );
@@ -268,8 +268,7 @@ async fn a_moved_occurrence_does_not_overbook_a_resource() {
 #[tokio::test]
 async fn the_next_occurrence_of_a_running_series_is_returned() {
     let family = served().await;
-    let today = jiff::Timestamp::now().to_zoned(jiff::tz::TimeZone::get(sample::ZONE).unwrap()).date();
-    let next = today.checked_add(jiff::Span::new().days(3)).unwrap();
+    let next = today().checked_add(jiff::Span::new().days(3)).unwrap();
     let first = next.checked_sub(jiff::Span::new().days(21)).unwrap().strftime("%Y%m%d").to_string();
     let lines = [
         "BEGIN:VCALENDAR",

@@ -33,9 +33,9 @@ fn an_export_of_outlook_is_read() {
     assert!(soccer.notes.ends_with("parking at the north gate.\n\nPath: C:\\Calendars\\soccer\n"), "{}", soccer.notes);
     assert!(soccer.preserved_properties.iter().any(|line| line.contains("Coach Rivera")));
 
-    let exception = titled(&snapshot, "Soccer practice (hall)");
-    let of = exception.recurrence_override.as_ref().unwrap();
-    assert_eq!((of.series.as_str(), of.start), (soccer.id.as_str(), five(1, 20)));
+    let override_event = titled(&snapshot, "Soccer practice (hall)");
+    let replaced = override_event.recurrence_override.as_ref().unwrap();
+    assert_eq!((replaced.series.as_str(), replaced.start), (soccer.id.as_str(), five(1, 20)));
 
     let holiday = titled(&snapshot, "Presidents' Day");
     assert!(holiday.is_all_day);
@@ -190,14 +190,14 @@ fn a_cancelled_instance_is_left_out() {
     take(&mut snapshot, event(&series));
     let moved = "UID:p@x\nRECURRENCE-ID:20260113T220000Z\nDTSTART:20260114T220000Z\nDURATION:PT1H\nSUMMARY:Moved";
     take(&mut snapshot, event(moved));
-    let of = titled(&snapshot, "Moved").recurrence_override.clone().unwrap();
-    assert_eq!(of.start, date(2026, 1, 13).at(17, 0, 0, 0));
+    let replaced = titled(&snapshot, "Moved").recurrence_override.clone().unwrap();
+    assert_eq!(replaced.start, date(2026, 1, 13).at(17, 0, 0, 0));
 
     let cancelled = event(&format!("{moved}\nSEQUENCE:1\nSTATUS:CANCELLED"));
     let report = take(&mut snapshot, &cancelled).report;
     assert_eq!(lines(&report.removed), [4]);
     assert_eq!(snapshot.events.len(), 1);
-    assert_eq!(titled(&snapshot, "Piano").recurrence.as_ref().unwrap().exdates, [of.start]);
+    assert_eq!(titled(&snapshot, "Piano").recurrence.as_ref().unwrap().exdates, [replaced.start]);
     assert_eq!(take(&mut snapshot, &cancelled).changes, []);
 }
 

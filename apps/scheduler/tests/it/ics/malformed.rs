@@ -62,7 +62,7 @@ fn bad_events_do_not_stop_good_ones() {
 
 /// R-FAM-99: line numbers refer to the file before unfolding.
 #[test]
-fn a_problem_names_its_line_behind_folded_ones() {
+fn a_problem_names_its_line_after_folded_lines() {
     let folded = "UID:x\nDESCRIPTION:one\n  two\n \tthree\nDTSTART:2026-01-10";
     let text = event("").replace("BEGIN:VEVENT\r\n", &format!("BEGIN:VEVENT\r\n{}\r\n", folded.replace('\n', "\r\n")));
     let report = read(&millers(), text).report;
@@ -207,11 +207,11 @@ proptest! {
         changes in prop::collection::vec((any::<usize>(), any::<u8>(), any::<u8>()), 1..12),
     ) {
         let file = mutated([OUTLOOK, GOOGLE, APPLE, BROKEN][which].to_vec(), &changes);
-        let mut board = millers();
-        if let Ok(imported) = import(&file, &board, now(), "family", "dad") {
-            imported.changes.into_iter().for_each(|change| board.apply(change));
-            let text = super::written(&board);
-            prop_assert_eq!(import(text, &board, now(), "family", "dad").unwrap().changes, []);
+        let mut snapshot = millers();
+        if let Ok(imported) = import(&file, &snapshot, now(), "family", "dad") {
+            imported.changes.into_iter().for_each(|change| snapshot.apply(change));
+            let text = super::written(&snapshot);
+            prop_assert_eq!(import(text, &snapshot, now(), "family", "dad").unwrap().changes, []);
         }
     }
 

@@ -12,7 +12,7 @@ use superstep_scheduler::calendar::{
 use superstep_scheduler::models::EventStatus;
 use superstep_scheduler::zone::NamedTimeZone;
 
-use super::{APPLE, GOOGLE, OUTLOOK, millers, now, read, take, written};
+use super::{APPLE, GOOGLE, OUTLOOK, event, millers, now, read, take, titled, written};
 
 type Lines = BTreeSet<String>;
 
@@ -46,6 +46,24 @@ fn events(file: &[u8]) -> BTreeMap<String, Lines> {
         events.insert(format!("{} {}", find("UID:"), find("RECURRENCE-ID")), lines);
     }
     events
+}
+
+/// R-FAM-99, R-FAM-129: added and excluded times of an all-day series are read as dates, so that an export and import
+/// changes nothing.
+#[test]
+fn dates_of_an_all_day_series_have_no_time() {
+    let mut snapshot = millers();
+    take(
+        &mut snapshot,
+        event(
+            "UID:x\nDTSTAMP:20260101T000000Z\nDTSTART;VALUE=DATE:20260706\nSUMMARY:Holidays\n\
+             RRULE:FREQ=MONTHLY;COUNT=6\nRDATE:20260804T111213Z\nEXDATE:20260906T150000Z",
+        ),
+    );
+    let recurrence = titled(&snapshot, "Holidays").recurrence.clone().unwrap();
+    assert_eq!(recurrence.rdates, [date(2026, 8, 4).at(0, 0, 0, 0)]);
+    assert_eq!(recurrence.exdates, [date(2026, 9, 6).at(0, 0, 0, 0)]);
+    assert_eq!(read(&snapshot, written(&snapshot)).changes, []);
 }
 
 /// R-FAM-99: every property of a file survives an import and export, and no property is added.
@@ -204,7 +222,7 @@ proptest! {
     /// R-FAM-99: exported events are imported unchanged, by the same family and by another one.
     #[test]
     fn events_survive_writing_and_reading(made in prop::collection::vec((any_event(), any_event(), any::<bool>()), 1..5)) {
-        let mut board = millers();
+        let mut snapshot = millers();
         for (number, (mut event, mut other, is_series)) in made.into_iter().enumerate() {
             event.uid = format!("event {number}; with, signs\\@x");
             event.id = format!("e{number}");
@@ -212,17 +230,17 @@ proptest! {
                 let start = NamedTimeZone::from_iana_name(&event.zone).unwrap().to_local(event.span.start);
                 let recurrence_override = Some(RecurrenceOverride { series: event.id.clone(), start });
                 other = Event { id: format!("x{number}"), uid: event.uid.clone(), recurrence_override, recurrence: None, ..other };
-                board.apply(CalendarChange::Event(Box::new(other)));
+                snapshot.apply(CalendarChange::Event(Box::new(other)));
             }
-            board.apply(CalendarChange::Event(Box::new(event)));
+            snapshot.apply(CalendarChange::Event(Box::new(event)));
         }
-        let text = written(&board);
-        let again = read(&board, &text);
+        let text = written(&snapshot);
+        let again = read(&snapshot, &text);
         prop_assert_eq!(&again.report.problems, &[]);
         prop_assert_eq!(again.changes, []);
         let mut empty = millers();
-        prop_assert_eq!(take(&mut empty, &text).report.created.len(), board.events.len());
-        prop_assert_eq!(plain(&empty), plain(&board));
+        prop_assert_eq!(take(&mut empty, &text).report.created.len(), snapshot.events.len());
+        prop_assert_eq!(plain(&empty), plain(&snapshot));
         prop_assert_eq!(written(&empty), text);
     }
 }

@@ -129,9 +129,9 @@ fn words() -> impl Strategy<Value = String> {
 proptest! {
     /// R-FAM-102: for any text, the confidence is in range, times are ordered, and parsed spans occur in the text.
     #[test]
-    fn any_words_are_understood_somehow(text in prop_oneof![words(), any::<String>()]) {
-        for board in [sample::empty_family(), sample::family()] {
-            let understood = read_on(&board, &text);
+    fn any_text_gives_a_valid_parse(text in prop_oneof![words(), any::<String>()]) {
+        for snapshot in [sample::empty_family(), sample::family()] {
+            let understood = read_on(&snapshot, &text);
             let confidence = understood.confidence.value();
             prop_assert!((0.05..=0.99).contains(&confidence));
             if let (Some(start), Some(end)) = (understood.data.start_time, understood.data.end_time) {
@@ -140,7 +140,7 @@ proptest! {
             let is_said = |found: &superstep_scheduler::parser::ParsedSpan| found.part == superstep_scheduler::parser::SpanKind::Title || text.contains(&found.text);
             prop_assert!(understood.spans.iter().all(is_said));
             // Parsing is deterministic.
-            prop_assert_eq!(read_on(&board, &text), understood);
+            prop_assert_eq!(read_on(&snapshot, &text), understood);
         }
     }
 }

@@ -141,7 +141,7 @@ fn nights_on_which_clocks_change() {
     let skipped = read_on(&sample::empty_family(), "Flight on March 8 from 2:30am to 3am");
     assert_eq!(
         (skipped.problems.as_slice(), skipped.data.start_time),
-        (&["this time does not exist on that day".to_owned()][..], None)
+        (&["This time does not exist on that day.".to_owned()][..], None)
     );
     assert!(skipped.confidence.value() < 0.7);
 }

@@ -31,7 +31,7 @@ fn with_checkup() -> CalendarSnapshot {
 
 /// R-FAM-101: a number after a day and `to` is a day of the month only if it is not a time of day.
 #[test]
-fn the_hour_behind_a_day_is_no_day() {
+fn the_hour_after_a_day_is_not_a_day() {
     let snapshot = with_checkup();
     let rows = [
         ("Move the checkup on March 6 to 10am", "2026-03-06T10:00:00-05:00"),
@@ -110,7 +110,7 @@ fn days_with_a_name_are_read() {
     let rule = run.data.recurrence_rule.as_deref();
     assert_eq!(rule, Some("FREQ=WEEKLY;BYDAY=MO;UNTIL=20261226T045959Z"), "{run:?}");
     let text = "Chess on the fifth Monday of February at 5pm";
-    assert_eq!(read_on(&sample::empty_family(), text).problems, ["that month does not have this day"]);
+    assert_eq!(read_on(&sample::empty_family(), text).problems, ["That month does not have this day."]);
 }
 
 /// R-FAM-101, R-FAM-102: an unparsed word for a day causes a question if there is no other day, or if the word

@@ -40,8 +40,8 @@ fn invalid_changes() -> Vec<(CalendarChange, &'static str)> {
 on_both! {
     /// R-FAM-95: a change that refers to a missing object or deletes a referenced one is rejected with its name.
     #[tokio::test]
-    async fn references_to_missing_objects_are_rejected(place: Place) {
-        let calendars = open_smiths(&place, CalendarStore::options()).await;
+    async fn references_to_missing_objects_are_rejected(location: TestLocation) {
+        let calendars = open_smiths(&location, CalendarStore::options()).await;
         for (change, words) in invalid_changes() {
             // The valid change in the same transaction is not written either.
             let changes = vec![CalendarChange::Member(member("uncle", MemberRole::Other)), change];
@@ -53,14 +53,14 @@ on_both! {
         let sold = vec![CalendarChange::RemoveResource("car".to_owned())];
         let refused = calendars.change("smith", "mom", "sell", |_| Ok(sold)).await;
         assert!(refused.unwrap_err().message().contains("event `soccer`"));
-        let board = place.open(CalendarStore::options()).await.unwrap().snapshot("smith").await.unwrap();
-        assert_eq!((board.revision, board.members.len(), board.resources.len()), (2, 3, 2));
+        let snapshot = location.open(CalendarStore::options()).await.unwrap().snapshot("smith").await.unwrap();
+        assert_eq!((snapshot.revision, snapshot.members.len(), snapshot.resources.len()), (2, 3, 2));
     }
 
     /// R-FAM-95: families are isolated, even if their objects have equal ids, and a family is created once.
     #[tokio::test]
-    async fn families_are_apart_and_made_once(place: Place) {
-        let calendars = open_smiths(&place, CalendarStore::options()).await;
+    async fn families_are_apart_and_made_once(location: TestLocation) {
+        let calendars = open_smiths(&location, CalendarStore::options()).await;
         let again = calendars.create_family("dad", smiths(), Vec::new()).await.unwrap_err();
         assert_eq!((again.code(), again.http_status()), (ErrorCode::InputInvalid, 422));
         let jones = Family { id: "jones".to_owned(), ..smiths() };

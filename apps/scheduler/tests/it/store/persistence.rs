@@ -34,8 +34,8 @@ on_both! {
     /// R-FAM-95: families, members, calendars, events, participants, resources, reservations, constraints and
     /// conflicts are read back unchanged, by this and by another process.
     #[tokio::test]
-    async fn all_family_data_round_trips(place: Place) {
-        let calendars = open_smiths(&place, CalendarStore::options()).await;
+    async fn all_family_data_round_trips(location: TestLocation) {
+        let calendars = open_smiths(&location, CalendarStore::options()).await;
         let changes = vec![
             put(piano()),
             put(later_piano()),
@@ -43,30 +43,30 @@ on_both! {
             CalendarChange::Conflicts(vec![conflict("piano", "soccer")]),
         ];
         let expected = {
-            let mut board = CalendarSnapshot::new(smiths());
-            board.revision = 2;
-            family_objects().into_iter().chain(changes.clone()).for_each(|change| board.apply(change));
-            letters(&board)
+            let mut snapshot = CalendarSnapshot::new(smiths());
+            snapshot.revision = 2;
+            family_objects().into_iter().chain(changes.clone()).for_each(|change| snapshot.apply(change));
+            letters(&snapshot)
         };
         let changed = calendars.change("smith", "mom", "import", move |_| Ok(changes)).await.unwrap();
         assert_eq!(letters(&changed.snapshot), expected);
         assert_eq!(letters(&calendars.snapshot("smith").await.unwrap()), expected);
-        let other = place.open(CalendarStore::options()).await.unwrap();
+        let other = location.open(CalendarStore::options()).await.unwrap();
         assert_eq!(letters(&other.snapshot("smith").await.unwrap()), expected);
         assert_eq!(other.families().await.unwrap(), [smiths()]);
-        assert_eq!(place.value("SELECT count(*) FROM reservations"), "3");
+        assert_eq!(location.value("SELECT count(*) FROM reservations"), "3");
         let rule = "SELECT rule FROM reservations WHERE event = 'piano' AND position = 1";
-        assert_eq!(place.value(rule), "FREQ=WEEKLY;BYDAY=TU");
-        assert_eq!(place.value("SELECT max(version) FROM migrations"), "2");
+        assert_eq!(location.value(rule), "FREQ=WEEKLY;BYDAY=TU");
+        assert_eq!(location.value("SELECT max(version) FROM migrations"), "2");
     }
 
     /// R-FAM-95: an unchanged calendar is not read again, and a change through another handle is visible at once.
     #[tokio::test]
-    async fn a_calendar_is_reloaded_only_after_changes(place: Place) {
-        let [one, other] = two_handles(&place).await;
+    async fn a_calendar_is_reloaded_only_after_changes(location: TestLocation) {
+        let [one, other] = two_handles(&location).await;
         let (first, second) = (other.snapshot("smith").await.unwrap(), other.snapshot("smith").await.unwrap());
         assert!(Arc::ptr_eq(&first, &second));
-        let add = |board: &CalendarSnapshot| Ok(vec![put(event(&format!("e{}", board.revision), 9, EventStatus::Confirmed))]);
+        let add = |snapshot: &CalendarSnapshot| Ok(vec![put(event(&format!("e{}", snapshot.revision), 9, EventStatus::Confirmed))]);
         one.change("smith", "mom", "add", add).await.unwrap();
         let third = other.snapshot("smith").await.unwrap();
         assert_eq!((first.revision, third.revision, third.events.len()), (1, 2, 1));
@@ -78,44 +78,44 @@ on_both! {
 
     /// R-FAM-95: a rejected change writes nothing, nor does one without effect.
     #[tokio::test]
-    async fn rejected_and_unchanged_values_are_not_written(place: Place) {
-        let calendars = open_smiths(&place, CalendarStore::options()).await;
+    async fn rejected_and_unchanged_values_are_not_written(location: TestLocation) {
+        let calendars = open_smiths(&location, CalendarStore::options()).await;
         let before = calendars.snapshot("smith").await.unwrap();
         let refused = calendars.change("smith", "mom", "add", |_| Err(Error::new(ErrorCode::PolicyRefused, "no"))).await;
         assert_eq!(refused.unwrap_err().code(), ErrorCode::PolicyRefused);
-        let same = |board: &CalendarSnapshot| Ok(vec![CalendarChange::Family((*board.family).clone())]);
+        let same = |snapshot: &CalendarSnapshot| Ok(vec![CalendarChange::Family((*snapshot.family).clone())]);
         assert_eq!(calendars.change("smith", "mom", "same", same).await.unwrap().changes, []);
         assert_eq!(calendars.change("smith", "mom", "none", |_| Ok(Vec::new())).await.unwrap().snapshot, before);
-        assert_eq!(place.open(CalendarStore::options()).await.unwrap().snapshot("smith").await.unwrap(), before);
+        assert_eq!(location.open(CalendarStore::options()).await.unwrap().snapshot("smith").await.unwrap(), before);
         assert_eq!(calendars.audit("smith", 10).await.unwrap().len(), 1);
     }
 
     /// R-FAM-90: a rejected event is not in the calendar snapshot but stays in the table with its reservations; it
     /// can return.
     #[tokio::test]
-    async fn rejected_events_stay_in_the_table_only(place: Place) {
-        let calendars = open_smiths(&place, CalendarStore::options()).await;
+    async fn rejected_events_stay_in_the_table_only(location: TestLocation) {
+        let calendars = open_smiths(&location, CalendarStore::options()).await;
         for status in [EventStatus::Proposed, EventStatus::Rejected] {
             let step = vec![put(event("soccer", 14, status))];
             calendars.change("smith", "mom", "step", |_| Ok(step)).await.unwrap();
         }
         let state = "SELECT e.status || ' ' || r.state FROM events e JOIN reservations r ON r.event = e.id";
-        assert_eq!(place.value(state), "rejected released");
-        let other = place.open(CalendarStore::options()).await.unwrap();
+        assert_eq!(location.value(state), "rejected released");
+        let other = location.open(CalendarStore::options()).await.unwrap();
         assert!(other.snapshot("smith").await.unwrap().events.is_empty());
         let again = vec![put(event("soccer", 15, EventStatus::Confirmed))];
         let again = other.change("smith", "mom", "again", |_| Ok(again)).await.unwrap();
         assert_eq!(again.snapshot.events["soccer"].resources, ["car"]);
-        assert_eq!(place.value(state), "confirmed confirmed");
+        assert_eq!(location.value(state), "confirmed confirmed");
         let last = other.audit("smith", 1).await.unwrap().remove(0);
         assert_eq!(last.images[0].before.as_ref().unwrap()["status"], "rejected");
     }
 
     /// R-FAM-95: the audit log contains user, time, and the values before and after each change.
     #[tokio::test]
-    async fn the_audit_log_contains_user_time_and_values(place: Place) {
+    async fn the_audit_log_contains_user_time_and_values(location: TestLocation) {
         let (clock, at) = (clock(), time("2026-01-05T17:00:00Z"));
-        let calendars = open_smiths(&place, CalendarStore::options().clock(clock)).await;
+        let calendars = open_smiths(&location, CalendarStore::options().clock(clock)).await;
         calendars.change("smith", "dad", "buy", |_| Ok(vec![CalendarChange::Resource(resource("boat", 2))])).await.unwrap();
         let changes = vec![CalendarChange::RemoveResource("boat".to_owned()), CalendarChange::Resource(resource("car", 2))];
         calendars.change("smith", "mom", "sell", |_| Ok(changes)).await.unwrap();
@@ -134,8 +134,8 @@ on_both! {
 
     /// R-FAM-95: after any sequence of changes, the tables contain the calendar computed in memory.
     #[tokio::test]
-    async fn the_tables_follow_the_board_whatever_is_changed(place: Place) {
-        let calendars = open_smiths(&place, CalendarStore::options()).await;
+    async fn tables_equal_the_snapshot_after_any_change(location: TestLocation) {
+        let calendars = open_smiths(&location, CalendarStore::options()).await;
         let mut expected = (*calendars.snapshot("smith").await.unwrap()).clone();
         let mut runner = proptest::test_runner::TestRunner::deterministic();
         for _ in 0..40 {
@@ -149,7 +149,7 @@ on_both! {
                 // A resource in use cannot be deleted; then the change has no effect at all.
                 Err(error) => assert_eq!(error.code(), ErrorCode::TypeMismatch, "{error}"),
             }
-            let fresh = place.open(CalendarStore::options()).await.unwrap();
+            let fresh = location.open(CalendarStore::options()).await.unwrap();
             assert_eq!(letters(&fresh.snapshot("smith").await.unwrap()), letters(&expected));
         }
         assert!(expected.revision > 15, "{}", expected.revision);

@@ -27,8 +27,8 @@ on_both! {
     /// R-FAM-91, R-FAM-132: a repeated task, from any handle, finds its earlier result and changes nothing; a task
     /// that changed nothing may change something later.
     #[tokio::test]
-    async fn a_repeated_task_changes_the_calendar_once(place: Place) {
-        let calendars = two_handles(&place).await;
+    async fn a_repeated_task_changes_the_calendar_once(location: TestLocation) {
+        let calendars = two_handles(&location).await;
         let add = |id: &'static str| move |_: &CalendarSnapshot| Ok(vec![put(event(id, 14, EventStatus::Confirmed))]);
         let nothing = calendars[0].change_once("smith", ("mom", "add"), "task_1", |_| Ok(Vec::new())).await.unwrap();
         assert!(matches!(nothing, IdempotentResult::Applied(done) if done.changes.is_empty()));
@@ -44,23 +44,23 @@ on_both! {
     /// R-FAM-90: an event is proposed, validated and confirmed, and its resources are then reserved permanently;
     /// repeating a step changes nothing.
     #[tokio::test]
-    async fn an_event_is_proposed_validated_and_confirmed(place: Place) {
-        let calendars = open_smiths(&place, CalendarStore::options().clock(clock())).await;
+    async fn an_event_is_proposed_validated_and_confirmed(location: TestLocation) {
+        let calendars = open_smiths(&location, CalendarStore::options().clock(clock())).await;
         let proposal = vec![put(event("soccer", 14, EventStatus::Proposed))];
         calendars.change("smith", "mom", "propose", |_| Ok(proposal)).await.unwrap();
         let state = "SELECT e.status || ' ' || r.state FROM events e JOIN reservations r ON r.event = e.id";
-        assert_eq!(place.value(state), "proposed tentative");
+        assert_eq!(location.value(state), "proposed tentative");
         for _ in 0..2 {
             let validated = bring(&calendars, "mom", ("soccer", EventStatus::Validated), free).await.unwrap();
             assert!(matches!(validated, Step::Done(done) if done.snapshot.revision == 3));
-            assert_eq!(place.value(state), "validated tentative");
+            assert_eq!(location.value(state), "validated tentative");
         }
         for _ in 0..2 {
             let confirmed = bring(&calendars, "mom", ("soccer", EventStatus::Confirmed), free).await.unwrap();
             let Step::Done(done) = confirmed else { panic!("{confirmed:?}") };
             let soccer = &done.snapshot.events["soccer"];
             assert_eq!((done.snapshot.revision, soccer.status), (4, EventStatus::Confirmed));
-            assert_eq!(place.value(state), "confirmed confirmed");
+            assert_eq!(location.value(state), "confirmed confirmed");
         }
         let again = bring(&calendars, "mom", ("soccer", EventStatus::Validated), free).await.unwrap();
         assert!(matches!(again, Step::Done(_)));
@@ -68,8 +68,8 @@ on_both! {
 
     /// R-FAM-91: confirmation checks everything again; the second user gets the conflict, and nothing is written.
     #[tokio::test]
-    async fn confirmation_detects_a_car_booked_meanwhile(place: Place) {
-        let [moms, dads] = two_handles(&place).await;
+    async fn confirmation_detects_a_car_booked_meanwhile(location: TestLocation) {
+        let [moms, dads] = two_handles(&location).await;
         for (calendars, id) in [(&moms, "soccer"), (&dads, "shopping")] {
             let event = event(id, 14, EventStatus::Proposed);
             calendars.change("smith", "mom", "propose", |_| Ok(vec![put(event)])).await.unwrap();
@@ -80,8 +80,8 @@ on_both! {
         assert!(matches!(first, Step::Done(_)));
         let second = bring(&dads, "dad", ("shopping", EventStatus::Confirmed), car_is_taken).await.unwrap();
         assert_eq!(second, Step::Blocked(vec![conflict("shopping", "soccer")]));
-        let board = dads.snapshot("smith").await.unwrap();
-        assert_eq!((board.revision, board.events["shopping"].status), (6, EventStatus::Validated));
+        let snapshot = dads.snapshot("smith").await.unwrap();
+        assert_eq!((snapshot.revision, snapshot.events["shopping"].status), (6, EventStatus::Validated));
         // A conflict that does not block does not prevent the confirmation.
         let mild = |_: &CalendarSnapshot, _: &Event| Ok(vec![Conflict { severity: Severity::Medium, ..conflict("a", "b") }]);
         let done = bring(&dads, "dad", ("shopping", EventStatus::Confirmed), mild).await.unwrap();
@@ -91,8 +91,8 @@ on_both! {
     /// R-FAM-93: an event that is proposed or validated for more than a day is rejected, once; confirmed and newer
     /// ones stay.
     #[tokio::test]
-    async fn proposals_older_than_a_day_are_rejected(place: Place) {
-        let calendars = open_smiths(&place, CalendarStore::options()).await;
+    async fn proposals_older_than_a_day_are_rejected(location: TestLocation) {
+        let calendars = open_smiths(&location, CalendarStore::options()).await;
         let made = |id: &str, status, created: &str| {
             put(Event { created_at: time(created), updated_at: time(created), ..event(id, 9, status) })
         };
@@ -108,9 +108,9 @@ on_both! {
         let gone = ["checked", "old"].map(|id| ("smith".to_owned(), id.to_owned()));
         assert_eq!(calendars.expire_proposals(now).await.unwrap(), gone);
         assert_eq!(calendars.expire_proposals(now).await.unwrap(), []);
-        let board = place.open(CalendarStore::options()).await.unwrap().snapshot("smith").await.unwrap();
-        assert_eq!(board.events.keys().collect::<Vec<_>>(), ["done", "young"]);
-        assert_eq!(place.value("SELECT count(*) FROM events WHERE status = 'rejected'"), "2");
+        let snapshot = location.open(CalendarStore::options()).await.unwrap().snapshot("smith").await.unwrap();
+        assert_eq!(snapshot.events.keys().collect::<Vec<_>>(), ["done", "young"]);
+        assert_eq!(location.value("SELECT count(*) FROM events WHERE status = 'rejected'"), "2");
         let last = calendars.audit("smith", 1).await.unwrap().remove(0);
         assert_eq!((last.actor.as_str(), last.action.as_str(), last.images.len()), ("clean_up", "expire", 2));
         let gone = bring(&calendars, "mom", ("old", EventStatus::Confirmed), free).await.unwrap_err();
@@ -120,19 +120,19 @@ on_both! {
     /// R-FAM-94: after every change of an event, resource or constraint, the conflicts among confirmed events are
     /// recorded again in the same transaction.
     #[tokio::test]
-    async fn conflicts_are_recorded_with_every_change(place: Place) {
-        let calendars = open_smiths(&place, CalendarStore::options().scan(scan)).await;
+    async fn conflicts_are_recorded_with_every_change(location: TestLocation) {
+        let calendars = open_smiths(&location, CalendarStore::options().scan(scan)).await;
         for (id, hour, count) in [("soccer", 14, 0), ("shopping", 14, 2), ("dinner", 18, 2)] {
             let event = event(id, hour, EventStatus::Confirmed);
             let changed = calendars.change("smith", "mom", "add", |_| Ok(vec![put(event)])).await.unwrap();
             assert_eq!(changed.snapshot.conflicts.len(), count, "{id}");
-            assert_eq!(place.value("SELECT count(*) FROM conflicts"), count.to_string());
+            assert_eq!(location.value("SELECT count(*) FROM conflicts"), count.to_string());
         }
-        let other = place.open(CalendarStore::options()).await.unwrap().snapshot("smith").await.unwrap();
+        let other = location.open(CalendarStore::options()).await.unwrap().snapshot("smith").await.unwrap();
         assert_eq!(*other.conflicts["soccer-shopping"], conflict("soccer", "shopping"));
         let cancel = vec![CalendarChange::RemoveEvent("soccer".to_owned())];
         let gone = calendars.change("smith", "mom", "cancel", |_| Ok(cancel)).await;
         assert!(gone.unwrap().snapshot.conflicts.is_empty());
-        assert_eq!(place.value("SELECT count(*) FROM conflicts"), "0");
+        assert_eq!(location.value("SELECT count(*) FROM conflicts"), "0");
     }
 }

@@ -43,8 +43,8 @@ async fn write(calendars: &CalendarStore, user: &str, event: Event) {
 on_both! {
     /// R-FAM-112: a member's changes can be undone for exactly ten minutes, one after the other.
     #[tokio::test]
-    async fn a_change_is_undone_within_ten_minutes(place: Place) {
-        let (clock, calendars) = settled(&place).await;
+    async fn a_change_is_undone_within_ten_minutes(location: TestLocation) {
+        let (clock, calendars) = settled(&location).await;
         write(&calendars, "mom", piano()).await;
         let first = calendars.snapshot("smith").await.unwrap();
         write(&calendars, "mom", Event { title: "Violin".to_owned(), resources: Vec::new(), ..piano() }).await;
@@ -62,15 +62,15 @@ on_both! {
         assert_eq!(undone, [("mom", "undo", Some(2)), ("mom", "undo", Some(3))]);
         clock.advance(Duration::from_secs(2));
         assert_eq!(calendars.undo("smith", "dad", now(&clock)).await.unwrap(), UndoOutcome::NothingToUndo);
-        let fresh = place.open(CalendarStore::options()).await.unwrap();
+        let fresh = location.open(CalendarStore::options()).await.unwrap();
         assert_eq!(fresh.snapshot("smith").await.unwrap(), done.snapshot);
     }
 
     /// R-FAM-112: a change to an object that another member has modified since is not undone, and the result names
     /// the object.
     #[tokio::test]
-    async fn a_change_modified_by_another_member_is_not_undone(place: Place) {
-        let (clock, calendars) = settled(&place).await;
+    async fn a_change_modified_by_another_member_is_not_undone(location: TestLocation) {
+        let (clock, calendars) = settled(&location).await;
         write(&calendars, "mom", piano()).await;
         write(&calendars, "dad", Event { title: "Violin".to_owned(), ..piano() }).await;
         let before = calendars.snapshot("smith").await.unwrap();
@@ -86,8 +86,8 @@ on_both! {
     /// R-FAM-112, R-FAM-93: undoing a booking rejects the event instead of proposing it again; undoing a
     /// cancellation restores the booking; intermediate status changes are not separate changes.
     #[tokio::test]
-    async fn bookings_and_cancellations_are_undone_completely(place: Place) {
-        let (clock, calendars) = settled(&place).await;
+    async fn bookings_and_cancellations_are_undone_completely(location: TestLocation) {
+        let (clock, calendars) = settled(&location).await;
         for id in ["soccer", "shopping"] {
             write(&calendars, "mom", event(id, 14, EventStatus::Proposed)).await;
             bring(&calendars, "mom", (id, EventStatus::Validated), |_, _| Ok(Vec::new())).await.unwrap();
@@ -101,14 +101,14 @@ on_both! {
             assert_eq!(done.snapshot.events.keys().collect::<Vec<_>>(), left);
             assert!(done.snapshot.events.values().all(|event| event.status == EventStatus::Confirmed));
         }
-        assert_eq!(place.value("SELECT count(*) FROM events WHERE status = 'rejected'"), "2");
+        assert_eq!(location.value("SELECT count(*) FROM events WHERE status = 'rejected'"), "2");
         assert_eq!(calendars.undo("smith", "mom", now(&clock)).await.unwrap(), UndoOutcome::NothingToUndo);
     }
 
     /// R-FAM-112: a change of several objects is undone as one; the creation of a family cannot be undone.
     #[tokio::test]
-    async fn a_change_of_many_things_is_undone_as_one(place: Place) {
-        let (clock, calendars) = settled(&place).await;
+    async fn a_change_of_many_things_is_undone_as_one(location: TestLocation) {
+        let (clock, calendars) = settled(&location).await;
         let before = calendars.snapshot("smith").await.unwrap();
         let boating = Event { resources: vec!["boat".to_owned()], ..event("boating", 9, EventStatus::Confirmed) };
         let changes = vec![CalendarChange::Resource(resource("boat", 2)), put(boating), CalendarChange::RemoveRule("few".to_owned())];
@@ -124,8 +124,8 @@ on_both! {
     /// R-FAM-112, R-FAM-91: an undo that would cause a conflict is rejected: the car may have been booked since,
     /// after a cancellation, a move or a temporarily higher capacity.
     #[tokio::test]
-    async fn an_undo_that_causes_a_conflict_is_rejected(place: Place) {
-        let (clock, calendars) = settled(&place).await;
+    async fn an_undo_that_causes_a_conflict_is_rejected(location: TestLocation) {
+        let (clock, calendars) = settled(&location).await;
         let at = |id: &str, hour: u32, who: &str| Event {
             participants: vec![Participant { member: who.to_owned(), is_required: true }],
             owner: who.to_owned(),
@@ -159,8 +159,8 @@ on_both! {
     /// R-FAM-112, R-FAM-98: the creation of a series cannot be undone after another member has overridden an
     /// instance.
     #[tokio::test]
-    async fn an_overridden_series_cannot_be_undone(place: Place) {
-        let (clock, calendars) = settled(&place).await;
+    async fn an_overridden_series_cannot_be_undone(location: TestLocation) {
+        let (clock, calendars) = settled(&location).await;
         write(&calendars, "dad", piano()).await;
         write(&calendars, "mom", later_piano()).await;
         let refused = calendars.undo("smith", "dad", now(&clock)).await.unwrap();
@@ -172,8 +172,8 @@ on_both! {
     /// R-FAM-112, R-FAM-91, R-FAM-98: a moved instance does not return to a time at which the car is booked by now,
     /// even if an earlier instance of the series never had the car.
     #[tokio::test]
-    async fn a_moved_instance_returns_only_to_a_free_time(place: Place) {
-        let (clock, calendars) = settled(&place).await;
+    async fn a_moved_instance_returns_only_to_a_free_time(location: TestLocation) {
+        let (clock, calendars) = settled(&location).await;
         let at = |id: &str, day: u32| Event {
             span: TimeRange::new(
                 time(&format!("2026-01-{day}T17:00:00-05:00")),
@@ -199,8 +199,8 @@ on_both! {
     /// R-FAM-112, R-FAM-95: a member who is no longer a parent cannot change the family by an undo, so that one
     /// parent remains.
     #[tokio::test]
-    async fn an_undo_requires_the_same_permission(place: Place) {
-        let (clock, calendars) = settled(&place).await;
+    async fn an_undo_requires_the_same_permission(location: TestLocation) {
+        let (clock, calendars) = settled(&location).await;
         let make = async |who: &str, whom: &str, role: MemberRole| {
             let change = CalendarChange::Member(member(whom, role));
             calendars.change("smith", who, "change_member", |_| Ok(vec![change])).await.unwrap();

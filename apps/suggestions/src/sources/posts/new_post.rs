@@ -83,7 +83,7 @@ impl TimeToLive {
 
     /// Parses the JSON name.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|ttl| ttl.name() == name)
     }
 
@@ -121,7 +121,7 @@ impl NewPost {
     ///
     /// # Errors
     /// Returns every violation, of types and of content.
-    pub fn read(value: &Value) -> Result<Self, Vec<PostViolation>> {
+    pub fn from_json(value: &Value) -> Result<Self, Vec<PostViolation>> {
         let Some(fields) = value.as_object() else { return Err(vec![violation("", "must be an object")]) };
         let mut broken = Vec::new();
         let field_names = ["text", "tags", "mode", "ttl", "authorId", "authorName", "lat", "lng"];
@@ -144,9 +144,9 @@ impl NewPost {
         }
         let name = |value: &Value| value.as_str().map(str::to_owned);
         let modes = "must be `question`, `offer` or `event`";
-        set(&mut post.mode, take("mode"), |value| Mode::named(value.as_str()?), ("/mode", modes), &mut broken);
+        set(&mut post.mode, take("mode"), |value| Mode::from_name(value.as_str()?), ("/mode", modes), &mut broken);
         let ttls = "must be `1h`, `24h`, `72h` or `7d`";
-        set(&mut post.ttl, take("ttl"), |value| TimeToLive::named(value.as_str()?), ("/ttl", ttls), &mut broken);
+        set(&mut post.ttl, take("ttl"), |value| TimeToLive::from_name(value.as_str()?), ("/ttl", ttls), &mut broken);
         set(&mut post.author_id, take("authorId"), name, ("/authorId", "must be a text"), &mut broken);
         set(&mut post.author_name, take("authorName"), name, ("/authorName", "must be a text"), &mut broken);
         let degrees = |value: &Value| value.as_f64().map(Some);

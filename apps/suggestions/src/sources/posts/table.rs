@@ -197,7 +197,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<PostSummary> {
         author_name: row.get("author_name")?,
         text: row.get("text")?,
         tags: serde_json::from_str(&tags).unwrap_or_default(),
-        mode: Mode::named(&mode).unwrap_or_default(),
+        mode: Mode::from_name(&mode).unwrap_or_default(),
         lat: row.get("lat")?,
         lng: row.get("lng")?,
         created_at: time(row.get("created_at")?)?,

@@ -5,7 +5,7 @@ use superstep_suggestions::sources::{NewPost, SourceSettings, Sources, TimeToLiv
 use superstep_suggestions::types::Mode;
 
 fn broken(value: &Value) -> Vec<(String, String)> {
-    let broken = NewPost::read(value).unwrap_err();
+    let broken = NewPost::from_json(value).unwrap_err();
     broken.into_iter().map(|violation| (violation.pointer, violation.message)).collect()
 }
 
@@ -16,16 +16,16 @@ fn pointers(value: &Value) -> Vec<String> {
 /// R-SUG-40: a valid post is parsed, and missing fields have defaults.
 #[test]
 fn a_post_within_the_rules_is_read() {
-    let post = NewPost::read(&json!({ "text": "Anyone for tea?" })).unwrap();
+    let post = NewPost::from_json(&json!({ "text": "Anyone for tea?" })).unwrap();
     assert_eq!((post.mode, post.ttl, post.tags.len()), (Mode::Question, TimeToLive::Day, 0));
     let full = json!({
         "text": "x".repeat(500), "tags": ["a", "b", "c", "d", "ä".repeat(20)], "mode": "event", "ttl": "7d",
         "authorId": "u1", "authorName": "Ann", "lat": 90, "lng": -180.0,
     });
-    let post = NewPost::read(&full).unwrap();
+    let post = NewPost::from_json(&full).unwrap();
     assert_eq!((post.mode, post.ttl, post.lat, post.lng), (Mode::Event, TimeToLive::Week, Some(90.0), Some(-180.0)));
     for (name, hours) in [("1h", 1), ("24h", 24), ("72h", 72), ("7d", 168)] {
-        assert_eq!(TimeToLive::named(name).unwrap().micros(), hours * 3_600_000_000);
+        assert_eq!(TimeToLive::from_name(name).unwrap().micros(), hours * 3_600_000_000);
     }
 }
 
@@ -74,7 +74,7 @@ fn every_broken_rule_is_listed() {
 #[test]
 fn addresses_and_ellipses_are_no_sentences() {
     let text = "See https://a.example/b.c.html, e.g. chapter 3.5... It is old. Who can help?";
-    assert!(NewPost::read(&json!({ "text": text })).is_ok());
+    assert!(NewPost::from_json(&json!({ "text": text })).is_ok());
 }
 
 /// R-SUG-40, R-SUG-50: an invalid post is not created, whichever API is used.

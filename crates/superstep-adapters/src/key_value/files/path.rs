@@ -7,7 +7,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// Largest number of characters of an encoded segment in one name.
+/// Maximum number of characters of an encoded segment in one name.
 const MAX_NAME_BYTES: usize = 200;
 
 /// Kind of a directory entry.

@@ -19,9 +19,9 @@ use superstep_core::tool::{ToolError, ToolOutput};
 use super::OfferedTool;
 use crate::mcp::content;
 
-/// Largest size of the arguments in bytes.
+/// Maximum size of the arguments in bytes.
 const ARGUMENTS: usize = 256 * 1024;
-/// Largest number of argument errors in one result.
+/// Maximum number of argument errors in one result.
 const PROBLEMS: usize = 10;
 
 /// Runs one call.

@@ -30,7 +30,7 @@ fn a_corrupt_event_is_named() {
     }
 }
 
-/// R-FWK-37, S11: events without a checkpoint are stored once if the connection breaks at their commit, whether or
+/// R-FWK-37: events without a checkpoint are stored once if the connection breaks at their commit, whether or
 /// not the server executed it.
 #[test]
 fn events_of_a_commit_with_a_lost_response_are_stored_once() {

@@ -86,7 +86,7 @@ fn the_last_number_includes_a_commit_that_is_not_awaited() {
     let thread = "t".into();
     let mut query = Box::pin(store.last_event_number(&thread));
     let early = query.as_mut().poll(&mut Context::from_waker(waker));
-    assert!(early.is_pending(), "told before the commit was over: {early:?}");
+    assert!(early.is_pending(), "answered before the commit ended: {early:?}");
     other.execute_batch("ROLLBACK").unwrap();
     assert_eq!(block_on(query).unwrap(), 1);
 }

@@ -56,7 +56,7 @@ fn an_answer_has_only_so_many_bytes() {
         let values = block_on(store.get_many(&keys(count))).unwrap();
         assert!(values.len() == count && values.iter().flatten().all(|value| value.len() == length), "{length}");
         let batch: Vec<usize> = server.received("batchget").iter().map(|batch| documents(batch).len()).collect();
-        assert_eq!(batch[1..], expected, "{length}: the first is the greeting");
+        assert_eq!(batch[1..], expected, "{length}: the first request is the check when connecting");
     }
 }
 
@@ -75,7 +75,7 @@ fn a_slow_answer_is_waited_for_and_one_that_stops_is_not() {
         if let Err(error) = values {
             assert!(error.is_retryable() && error.message().contains("request timed out"), "{error}");
         } else {
-            assert_eq!(server.received("batchget").len(), 2, "the same was asked again");
+            assert_eq!(server.received("batchget").len(), 2, "the request was not repeated once");
         }
     }
 }
@@ -105,11 +105,11 @@ mod on_the_emulator {
             assert!(store.get("long").await.unwrap().as_ref() == Some(&five));
             assert_eq!(parts(), 6);
             assert!(!store.put("long", &twelve, ONLY_NEW).await.unwrap());
-            assert_eq!(parts(), 6, "what was refused is still there");
+            assert_eq!(parts(), 6, "chunks of the rejected value remain");
             assert!(store.put("long", &twelve, PutOptions::default()).await.unwrap());
             let both = store.get_many(&["none".to_owned(), "long".to_owned()]).await.unwrap();
             assert!(both[0].is_none() && both[1].as_ref() == Some(&twelve));
-            assert_eq!(parts(), 14, "what was replaced is still there");
+            assert_eq!(parts(), 14, "chunks of the replaced value remain");
             assert!(store.put("long", b"short", PutOptions::default()).await.unwrap());
             assert_eq!((store.get("long").await.unwrap(), parts()), (Some(b"short".to_vec()), 0));
         });
@@ -131,7 +131,7 @@ mod on_the_emulator {
             let writer = scope.spawn(write);
             while !writer.is_finished() {
                 let bytes = block_on(store.get("key")).unwrap().unwrap();
-                assert!(bytes == value(bytes[0]), "a value of two");
+                assert!(bytes == value(bytes[0]), "a read returned a mix of two values");
             }
         });
         assert!(block_on(store.get("key")).unwrap() == Some(value(5)));
@@ -182,7 +182,7 @@ mod on_the_emulator {
         assert_eq!(parts(), 7);
 
         assert_eq!(block_on(store.sweep()).unwrap().unreferenced, 0);
-        assert_eq!(parts(), 7, "what is young may still be referred to");
+        assert_eq!(parts(), 7, "chunks younger than the orphan age were removed");
         let sweeper = open(&options(&address, &name).orphan_age(Duration::ZERO));
         assert_eq!(block_on(sweeper.sweep()).unwrap().unreferenced, 2);
         assert_eq!(parts(), 3);

@@ -106,7 +106,7 @@ fn a_service_account_signs_for_its_token() {
         assert!(block_on(store.put(&number.to_string(), b"1", PutOptions { if_absent: true, ttl: None })).unwrap());
     }
     let requests = server.received("/token");
-    assert_eq!(requests.len(), 1, "one token is enough");
+    assert_eq!(requests.len(), 1, "more than one token was requested");
     let (head, claims) = keys.claims(&claim(&requests[0]));
     assert_eq!(head, json!({ "alg": "RS256", "typ": "JWT", "kid": "number-1" }));
     assert_eq!(claims["iss"], "robot@example.org");

@@ -54,7 +54,7 @@ fn corruption_error(name: &str, corrupt: impl FnOnce(&Path)) -> Error {
     drop(graph);
     let graph = open(&folder);
     block_on(graph.threads().delete("t")).unwrap();
-    assert_eq!(write(&graph, "t", 2), 2, "{name}: nothing is left of what was before");
+    assert_eq!(write(&graph, "t", 2), 2, "{name}: the recreated thread contains data of the deleted one");
     assert_eq!((pages(&graph, "t").unwrap(), pages(&graph, "other").unwrap()), (2, 7), "{name}");
     error
 }
@@ -123,10 +123,17 @@ fn check_deleted<K: KeyValue>(store: &KeyValueCheckpointer<K>, ids: &[Checkpoint
     assert_eq!(block_on(store.threads(&ThreadsQuery::default())).unwrap(), ["other".into()]);
     assert_eq!(block_on(store.status(&"t".into())).unwrap(), None);
     assert!(block_on(store.key_value().list("superstep/in/t/part/", None, 9)).unwrap().is_empty());
-    assert_eq!(block_on(store.key_value().list("superstep/in/t/log/", None, 9)).unwrap().len(), 1, "that it is gone");
+    assert_eq!(
+        block_on(store.key_value().list("superstep/in/t/log/", None, 9)).unwrap().len(),
+        1,
+        "only the record of the deletion remains"
+    );
     let graph = diary(store.clone(), 2_000);
     assert_eq!(write(&graph, "t", 3), 3);
-    assert!(block_on(graph.threads().get_state_at("t", ids[0])).is_err(), "a checkpoint of the thread before");
+    assert!(
+        block_on(graph.threads().get_state_at("t", ids[0])).is_err(),
+        "a checkpoint of the deleted thread is readable"
+    );
     assert_eq!((pages(&graph, "t").unwrap(), pages(&graph, "other").unwrap()), (3, 5));
 }
 
@@ -317,7 +324,11 @@ fn a_corrupt_long_value_affects_only_checkpoints_that_need_it() {
             _ => std::fs::remove_file(path).unwrap(),
         }
         let store = store_in(FileKeyValue::open(&directory).unwrap());
-        assert_eq!(readable(&store, &ids), page, "{name}: the page is in all that come later");
+        assert_eq!(
+            readable(&store, &ids),
+            page,
+            "{name}: the checkpoints without the page are not the only readable ones"
+        );
         assert_eq!(block_on(store.stats()).unwrap().checkpoints, 2 * CHECKPOINTS as u64);
         let error = block_on(store.copy_thread(&"t".into(), &"copy".into())).unwrap_err();
         assert_eq!(error.code(), ErrorCode::CheckpointCorrupt, "{error}");
@@ -349,7 +360,7 @@ fn corruption_is_detected_by_the_last_writer_and_heals_when_the_record_is_restor
     check_deleted(&store, &ids);
 }
 
-/// D5: a corrupt thread is not deleted while a process that had read it before holds its lease.
+/// A corrupt thread is not deleted while a process that had read it before holds its lease.
 #[test]
 fn a_corrupt_thread_with_a_lease_is_not_deleted() {
     let plain = MemoryKeyValue::default();
@@ -360,7 +371,11 @@ fn a_corrupt_thread_with_a_lease_is_not_deleted() {
     assert_eq!(block_on(other.delete_thread(&"t".into())).unwrap_err().code(), ErrorCode::ThreadBusy);
     holder.release(&lease);
     super::once_free(|| block_on(other.delete_thread(&"t".into())));
-    assert_eq!(write(&diary(holder.clone(), 2_000), "t", 1), 1, "the store that knew it finds that it is gone");
+    assert_eq!(
+        write(&diary(holder.clone(), 2_000), "t", 1),
+        1,
+        "the checkpointer that cached the thread did not notice its deletion"
+    );
     super::once_free(|| block_on(holder.delete_thread(&"t".into())));
     check_deleted(&other, &ids);
 }

@@ -26,7 +26,7 @@ fn a_thread_that_is_pruned_stays_small() {
         assert_eq!(pages(&graph, "t").unwrap(), round * 10);
     }
     assert!(sizes.iter().all(|(records, bases)| *records <= 40 && *bases <= 1), "{sizes:?}");
-    assert_eq!(count(&plain, "/part/"), 200, "one for each page");
+    assert_eq!(count(&plain, "/part/"), 200, "the number of long values differs from the number of pages");
     let reopened = diary(KeyValueCheckpointer::open(plain.other()).unwrap(), 1_500);
     assert_eq!(pages(&reopened, "t").unwrap(), 200);
 }

@@ -12,7 +12,7 @@ use superstep_adapters::key_value::{FileKeyValue, KeyValueCheckpointer};
 use super::memory_backend::{MemoryKeyValue, PutOutcome};
 use super::{diary, folder, once_free, pages, run, write};
 
-/// D5, R-FWK-39: a thread leased by one checkpointer cannot be acquired by another until the lease is released or the
+/// R-FWK-39: a thread leased by one checkpointer cannot be acquired by another until the lease is released or the
 /// checkpointer is closed.
 #[test]
 fn a_leased_thread_cannot_be_acquired_by_another_checkpointer() {
@@ -32,10 +32,10 @@ fn a_leased_thread_cannot_be_acquired_by_another_checkpointer() {
     assert_eq!(block_on(one.commit(&Commit::empty(lease, "".into()))).unwrap_err().code(), ErrorCode::ThreadBusy);
     drop(two);
     once_free(|| block_on(one.acquire(&"t".into(), run(3))));
-    assert_eq!(block_on(one.status(&"t".into())).unwrap(), Some(ThreadStatus::Busy), "what was saved last");
+    assert_eq!(block_on(one.status(&"t".into())).unwrap(), Some(ThreadStatus::Busy), "the last saved status was lost");
 }
 
-/// P6, H2, R-FWK-39: a checkpointer without a heartbeat is taken over, and its later writes are rejected.
+/// R-FWK-39: a checkpointer without a heartbeat is taken over, and its later writes are rejected.
 #[test]
 fn a_checkpointer_without_heartbeats_is_taken_over_and_fenced() {
     let plain = MemoryKeyValue::default();
@@ -53,7 +53,7 @@ fn a_checkpointer_without_heartbeats_is_taken_over_and_fenced() {
     assert_eq!(block_on(one.status(&"t".into())).unwrap(), Some(ThreadStatus::Idle));
 }
 
-/// P6, H2, R-FWK-39: a process that is suspended right before it puts a record, while another process takes over,
+/// R-FWK-39: a process that is suspended right before it puts a record, while another process takes over,
 /// writes, prunes and removes the old records so that the number is free again, gets a fencing error, and no
 /// histories are mixed.
 #[test]
@@ -82,7 +82,7 @@ fn a_record_put_after_a_prune_is_fenced() {
         .wait_blocking()
         .map(|done| done.supersteps)
         .unwrap_err();
-    assert!(!is_awake.load(Ordering::Relaxed), "somebody came in between");
+    assert!(!is_awake.load(Ordering::Relaxed), "another process wrote in between");
     assert!(error.to_string().contains("fenced"), "{error}");
     let reopened = diary(KeyValueCheckpointer::open(plain.other()).unwrap(), 1_500);
     assert_eq!(pages(&reopened, "t").unwrap(), 60);
@@ -97,10 +97,10 @@ fn take_over_and_clear(plain: &MemoryKeyValue, number: &str) {
     assert_eq!(write(&diary(store.clone(), 1_500), "t", 60), 60);
     let retention = Retention { keep_last: 1, ..Retention::default() };
     assert!(block_on(store.prune(&"t".into(), &retention)).unwrap().checkpoints > 50);
-    assert!(!plain.keys().iter().any(|key| key.ends_with(number)), "{number} is free again");
+    assert!(!plain.keys().iter().any(|key| key.ends_with(number)), "record {number} was not removed");
 }
 
-/// S14, R-FWK-39: a store that was restored to an earlier state is detected: nothing is saved on top of missing
+/// R-FWK-39: a store that was restored to an earlier state is detected: nothing is saved on top of missing
 /// records, and the remaining ones stay readable.
 #[test]
 fn nothing_is_saved_after_missing_records() {
@@ -117,7 +117,7 @@ fn nothing_is_saved_after_missing_records() {
         PutOutcome::Done
     });
     let result = graph.invoke(super::Diary::input().target(9)).thread("t").wait_blocking().map(|done| done.supersteps);
-    assert!(result.is_err(), "it went on over a hole: {result:?}");
+    assert!(result.is_err(), "a run continued after a missing checkpoint: {result:?}");
     let reopened = diary(KeyValueCheckpointer::open(plain.other()).unwrap(), 1_500);
     assert!((3..9).contains(&pages(&reopened, "t").unwrap()));
     plain.change(|values| values.retain(|key, _| !key.contains("/holders/")));
@@ -144,7 +144,7 @@ fn a_thread_recreated_by_another_process_is_read() {
     assert_eq!(pages(&diary(KeyValueCheckpointer::open(plain.other()).unwrap(), 1_500), "t").unwrap(), 5);
 }
 
-/// S6, R-FWK-39: a commit whose response was lost takes effect once, whether it was executed or not.
+/// R-FWK-39: a commit whose response was lost takes effect once, whether it was executed or not.
 #[test]
 fn a_lost_answer_does_not_lose_or_double_a_superstep() {
     for fate in [PutOutcome::ResponseLost, PutOutcome::Lost] {
@@ -162,7 +162,7 @@ fn a_lost_answer_does_not_lose_or_double_a_superstep() {
     }
 }
 
-/// D5, S7, R-FWK-39: runs of two checkpointers alternate on one thread while a third one prunes it; each continues
+/// R-FWK-39: runs of two checkpointers alternate on one thread while a third one prunes it; each continues
 /// from the state that the other saved.
 #[test]
 fn runs_of_two_stores_take_turns_while_a_third_prunes() {

@@ -23,7 +23,7 @@ mod checkpoints {
     superstep_core::checkpointer_conformance!(|| KeyValueCheckpointer::open(open()).unwrap());
 }
 
-/// R-FWK-39, S1: a new file that many callers open at once is created by one of them and works for all.
+/// R-FWK-39: a new file that many callers open at once is created by one of them and works for all.
 #[test]
 fn a_new_file_is_opened_by_many_at_once() {
     assert_opened_at_once(|path| SqliteKeyValue::open(path));

@@ -12,8 +12,14 @@ use superstep_adapters::key_value::KeyValueCheckpointer;
 use super::memory_backend::MemoryKeyValue;
 use super::{diary, pages, run, until, write};
 
-/// Longer than a busy machine takes from a write to the next check.
-const LIFE: Duration = Duration::from_secs(8);
+/// Long enough that a thread expires during a test only if [`expire`] is called.
+const TTL: Duration = Duration::from_secs(3_600);
+
+/// Removes the TTL keys of a thread, as if its time to live were over.
+fn expire(values: &MemoryKeyValue, thread: &str) {
+    let ttl_keys = format!("superstep/in/{thread}/life/");
+    values.change(|values| values.retain(|key, _| !key.starts_with(&ttl_keys)));
+}
 
 fn listed(store: &impl Checkpointer) -> Vec<String> {
     let threads = block_on(store.threads(&ThreadsQuery::default())).unwrap();
@@ -27,15 +33,16 @@ fn an_expired_thread_is_removed_and_can_be_created_again() {
     let plain = MemoryKeyValue::default();
     let lasting = KeyValueCheckpointer::open(plain.other()).unwrap();
     write(&diary(lasting.clone(), 2_000), "lasting", 2);
-    let store = KeyValueCheckpointer::options().time_to_live(LIFE).open(plain.clone()).unwrap();
+    let store = KeyValueCheckpointer::options().time_to_live(TTL).open(plain.clone()).unwrap();
     let graph = diary(store.clone(), 2_000);
     write(&graph, "brief", 4);
     assert_eq!(pages(&diary(lasting.clone(), 2_000), "brief").unwrap(), 4);
+    expire(&plain, "brief");
     until(|| block_on(store.status(&"brief".into())).unwrap().is_none().then_some(()));
     assert_eq!((listed(&store), listed(&lasting)), (vec!["lasting".to_owned()], vec!["lasting".to_owned()]));
     assert!(pages(&graph, "brief").is_err() && block_on(lasting.namespaces(&"brief".into())).unwrap().is_empty());
     assert_eq!(block_on(store.stats()).unwrap().threads, 1);
-    assert_eq!(write(&graph, "brief", 2), 2, "nothing is left of what was before");
+    assert_eq!(write(&graph, "brief", 2), 2, "the recreated thread contains data of the expired one");
     assert_eq!(pages(&diary(lasting, 2_000), "lasting").unwrap(), 2);
 }
 
@@ -43,19 +50,25 @@ fn an_expired_thread_is_removed_and_can_be_created_again() {
 #[test]
 fn remains_of_expired_threads_are_removed() {
     let plain = MemoryKeyValue::default();
-    let store = KeyValueCheckpointer::options().time_to_live(LIFE).compression(false).open(plain.clone()).unwrap();
+    let open = |ttl| KeyValueCheckpointer::options().time_to_live(ttl).compression(false).open(plain.other()).unwrap();
+    let store = open(TTL);
     for thread in ["a", "a-b", "a.b"] {
         write(&diary(store.clone(), 2_000), thread, 6);
     }
+    drop(store);
     assert!(plain.keys().iter().any(|key| key.contains("/part/")));
+    ["a", "a-b", "a.b"].iter().for_each(|thread| expire(&plain, thread));
+    // Sweeps in the background every 100 milliseconds.
+    let store = open(Duration::from_millis(200));
+    write(&diary(store.clone(), 2_000), "short", 6);
     let is_clear = || !plain.keys().iter().any(|key| key.contains("/part/"));
     until(|| is_clear().then_some(()));
     // The last keys of a thread are removed shortly after its values.
-    until(|| (plain.keys().into_iter().filter(|key| key.contains("/in/")).count() <= 6).then_some(()));
+    until(|| (plain.keys().into_iter().filter(|key| key.contains("/in/")).count() <= 8).then_some(()));
     drop(store);
 
-    let store = KeyValueCheckpointer::options().time_to_live(LIFE).compression(false).open(plain.clone()).unwrap();
-    write(&diary(store, 2_000), "later", 3);
+    write(&diary(open(TTL), 2_000), "later", 3);
+    expire(&plain, "later");
     let other = KeyValueCheckpointer::open(plain.other()).unwrap();
     until(|| (block_on(other.sweep_expired()).unwrap() == 1).then_some(()));
     assert!(is_clear());
@@ -64,17 +77,18 @@ fn remains_of_expired_threads_are_removed() {
 /// R-FWK-39: a leased thread does not expire, and each commit renews its time to live.
 #[test]
 fn leased_threads_do_not_expire() {
-    let store = KeyValueCheckpointer::options().time_to_live(LIFE).open(MemoryKeyValue::default()).unwrap();
+    let plain = MemoryKeyValue::default();
+    let store = KeyValueCheckpointer::options().time_to_live(TTL).open(plain.clone()).unwrap();
     let graph = diary(store.clone(), 100);
     write(&graph, "t", 3);
     let lease = super::once_free(|| block_on(store.acquire(&"t".into(), run(1))));
-    write(&graph, "clock", 1);
-    until(|| block_on(store.status(&"clock".into())).unwrap().is_none().then_some(()));
+    expire(&plain, "t");
     assert_eq!(pages(&graph, "t").unwrap(), 3);
     let waiting = Commit { status: Some(ThreadStatus::Interrupted), ..Commit::empty(lease.clone(), "".into()) };
     block_on(store.commit(&waiting)).unwrap();
     store.release(&lease);
     assert_eq!(pages(&graph, "t").unwrap(), 3);
+    expire(&plain, "t");
     until(|| pages(&graph, "t").is_err().then_some(()));
 }
 
@@ -83,11 +97,10 @@ fn leased_threads_do_not_expire() {
 #[test]
 fn a_corrupt_thread_does_not_expire() {
     let plain = MemoryKeyValue::default();
-    let open = || KeyValueCheckpointer::options().time_to_live(Duration::from_secs(3_600)).open(plain.other()).unwrap();
+    let open = || KeyValueCheckpointer::options().time_to_live(TTL).open(plain.other()).unwrap();
     write(&diary(open(), 100), "t", 4);
     plain.change(|values| values.get_mut("superstep/in/t/log/0000000000000004").unwrap().0.clear());
-    // As after an hour.
-    plain.change(|values| values.retain(|key, _| !key.contains("/life/")));
+    expire(&plain, "t");
     let store = open();
     assert_eq!((block_on(store.sweep_expired()).unwrap(), listed(&store)), (0, vec!["t".to_owned()]));
     assert_eq!(block_on(store.namespaces(&"t".into())).unwrap().len(), 1);
@@ -131,14 +144,14 @@ impl KeyValue for Slow {
     }
 }
 
-/// P6, R-FWK-39: a process that deletes a thread and is slow to remove its index entry does not remove the entry of
+/// R-FWK-39: a process that deletes a thread and is slow to remove its index entry does not remove the entry of
 /// the thread created again meanwhile, with or without a time to live.
 #[test]
 fn a_slow_deletion_does_not_hide_a_recreated_thread() {
     for (old, new) in [(false, false), (true, true), (false, true), (true, false)] {
         let options = |lasts: bool| match lasts {
             false => KeyValueCheckpointer::options(),
-            true => KeyValueCheckpointer::options().time_to_live(Duration::from_secs(3_600)),
+            true => KeyValueCheckpointer::options().time_to_live(TTL),
         };
         let plain = MemoryKeyValue::default();
         write(&diary(options(old).open(plain.other()).unwrap(), 100), "t", 5);
@@ -161,20 +174,20 @@ fn a_slow_deletion_does_not_hide_a_recreated_thread() {
     }
 }
 
-/// P6, R-FWK-39: if the slow process dies before it writes the entry of the new thread again, the thread still
+/// R-FWK-39: if the slow process dies before it writes the entry of the new thread again, the thread still
 /// exists, and the next sweep or run restores its entry.
 #[test]
 fn unlisted_threads_exist_and_are_listed_again() {
     for lasts in [false, true] {
         let plain = MemoryKeyValue::default();
         let options = KeyValueCheckpointer::options();
-        let options = if lasts { options.time_to_live(Duration::from_secs(3_600)) } else { options };
+        let options = if lasts { options.time_to_live(TTL) } else { options };
         let store = options.open(plain.clone()).unwrap();
         let graph = diary(store.clone(), 100);
         write(&graph, "t", 2);
         let entry = "superstep/threads/t";
         let unlist = || {
-            plain.change(|values| values.remove(entry)).expect("it is in the list");
+            plain.change(|values| values.remove(entry)).expect("the thread is in the index");
             assert!(listed(&store).is_empty());
         };
         // The run ends before its lease is released, and only the release marks the entry as certain.

@@ -69,7 +69,7 @@ async fn a_response_without_a_listener_is_complete() {
     assert_eq!(sent.body["max_tokens"], 99);
 }
 
-/// R-FWK-69, U21: streamed text and a tool call, independent of how the connection splits them.
+/// R-FWK-69: streamed text and a tool call, independent of how the connection splits them.
 #[tokio::test]
 async fn streamed_text_and_calls_do_not_depend_on_chunk_boundaries() {
     let json_delta = |text: &str| delta(1, &json!({"type": "input_json_delta", "partial_json": text}));

@@ -1,6 +1,6 @@
 //! Tests of errors of providers, connections and responses.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::json;
 use superstep_adapters::models::ProviderModel;
@@ -95,7 +95,7 @@ async fn a_rate_limit_contains_the_retry_delay() {
     }
 }
 
-/// R-FWK-71, U21: invalid JSON, an HTML page and an empty body are invalid responses.
+/// R-FWK-71: invalid JSON, an HTML page and an empty body are invalid responses.
 #[tokio::test]
 async fn an_unusable_body_is_an_invalid_response() {
     let json = "content-type: application/json\r\n";
@@ -124,7 +124,7 @@ async fn an_unusable_body_is_an_invalid_response() {
     }
 }
 
-/// R-FWK-71, U21: in the middle of a response, an invalid event or invalid UTF-8 is an invalid response, and an error
+/// R-FWK-71: in the middle of a response, an invalid event or invalid UTF-8 is an invalid response, and an error
 /// of the provider is classified by its text.
 #[tokio::test]
 async fn invalid_events_are_classified() {
@@ -174,7 +174,7 @@ async fn a_broken_connection_is_a_retryable_error() {
     assert_eq!(ModelErrorKind::from_error(&error), Some(ModelErrorKind::StreamInterrupted), "{error}");
 }
 
-/// R-FWK-71, U21: a call without data ends: a streamed one after the idle timeout, a non-streamed one after the total
+/// R-FWK-71: a call without data ends: a streamed one after the idle timeout, a non-streamed one after the total
 /// timeout.
 #[tokio::test]
 async fn a_call_without_data_times_out() {
@@ -182,15 +182,13 @@ async fn a_call_without_data_times_out() {
     for body in ["", half.as_str()] {
         let server = Server::start([ScriptedResponse::events(body).hanging()]).await;
         let with_idle_timeout =
-            model(&server).idle_timeout(Duration::from_millis(150)).timeout(Duration::from_secs(600));
-        let before = Instant::now();
+            model(&server).idle_timeout(Duration::from_millis(150)).timeout(Duration::from_secs(86_400));
         let error = listen(&with_idle_timeout, &ChatRequest::from("Hi")).await.0.unwrap_err();
         assert_eq!(
             (ModelErrorKind::from_error(&error), error.code()),
             (Some(ModelErrorKind::Timeout), ErrorCode::Timeout),
             "{error}"
         );
-        assert!(before.elapsed() < Duration::from_secs(60), "the idle time counts, not the whole");
         let hurried = model(&server).timeout(Duration::from_millis(150));
         for error in [
             generate(&hurried, &ChatRequest::from("Hi")).await.unwrap_err(),

@@ -51,7 +51,7 @@ async fn a_response_without_a_listener_is_complete() {
     assert_eq!(sent.body.get("generationConfig"), None);
 }
 
-/// R-FWK-69, U21: streamed text and complete tool calls, independent of how the connection splits them. Calls of two
+/// R-FWK-69: streamed text and complete tool calls, independent of how the connection splits them. Calls of two
 /// events get two ids, and their signatures are sent back.
 #[tokio::test]
 async fn streamed_text_and_calls_do_not_depend_on_chunk_boundaries() {

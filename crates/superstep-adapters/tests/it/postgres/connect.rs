@@ -19,7 +19,7 @@ use superstep_core::testing::block_on;
 use super::cluster::Cluster;
 use super::{open, options, schema};
 
-/// R-FWK-37, H18: concurrent processes create the tables once.
+/// R-FWK-37: concurrent processes create the tables once.
 #[test]
 fn tables_are_made_once() {
     let (cluster, name) = (Cluster::shared(), schema());
@@ -76,7 +76,7 @@ fn an_invalid_url_is_reported() {
     }
 }
 
-/// R-FWK-37, S9: a connection attempt to an unreachable server fails after the retry timeout.
+/// R-FWK-37: a connection attempt to an unreachable server fails after the retry timeout.
 #[test]
 fn an_unreachable_server_is_reported() {
     let url = "postgres://postgres@127.0.0.1:1/postgres";

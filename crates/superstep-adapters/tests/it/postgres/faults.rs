@@ -42,7 +42,7 @@ fn check(
     assert_eq!(held(store, "t"), checkpoints);
 }
 
-/// R-FWK-37, S10: connections that an administrator terminates during commits are replaced.
+/// R-FWK-37: connections that an administrator terminates during commits are replaced.
 #[test]
 fn a_run_survives_the_end_of_its_connections() {
     let (cluster, name) = (Cluster::shared(), schema());
@@ -67,10 +67,10 @@ fn a_run_survives_the_end_of_its_connections() {
         }
     });
     is_done.store(true, Ordering::Relaxed);
-    assert!(ending.join().unwrap() > 0, "nothing was ended, so nothing was shown");
+    assert!(ending.join().unwrap() > 0, "no connection was terminated");
 }
 
-/// R-FWK-37, S9: a run waits for a server that is killed and restarted, and everything reported as saved is stored.
+/// R-FWK-37: a run waits for a server that is killed and restarted, and everything reported as saved is stored.
 #[test]
 fn a_run_survives_the_death_of_the_server() {
     let cluster = Arc::new(Cluster::own("killed"));
@@ -84,7 +84,7 @@ fn a_run_survives_the_death_of_the_server() {
     });
 }
 
-/// R-FWK-37, S9: a server that stays unavailable results in an error that states the outcome, and the thread can be
+/// R-FWK-37: a server that stays unavailable results in an error that states the outcome, and the thread can be
 /// continued later.
 #[test]
 fn a_server_that_stays_unavailable_is_reported() {
@@ -109,7 +109,7 @@ fn a_server_that_stays_unavailable_is_reported() {
     assert_eq!(*done.state, state);
 }
 
-/// R-FWK-37, S14: a server that lost committed data, for example after a failover, is detected: the run does not
+/// R-FWK-37: a server that lost committed data, for example after a failover, is detected: the run does not
 /// continue on a different history.
 #[test]
 fn a_history_that_moved_back_is_reported() {
@@ -128,7 +128,7 @@ fn a_history_that_moved_back_is_reported() {
     assert_eq!((error.code(), error.is_retryable()), (ErrorCode::NotFound, false), "{error}");
 }
 
-/// R-FWK-37, S11: a commit during which the connection breaks is stored once, whether or not the server executed it.
+/// R-FWK-37: a commit during which the connection breaks is stored once, whether or not the server executed it.
 #[test]
 fn a_commit_with_a_lost_response_is_stored_once() {
     let cluster = Cluster::shared();
@@ -164,7 +164,7 @@ fn plant(cluster: &Cluster, schema: &str, code: &str, times: usize) {
     ));
 }
 
-/// R-FWK-37, S9, S12, S13, S15: transient errors are retried a limited number of times.
+/// R-FWK-37: transient errors are retried a limited number of times.
 #[test]
 fn transient_errors_are_retried() {
     let cluster = Cluster::shared();
@@ -176,11 +176,11 @@ fn transient_errors_are_retried() {
         plant(&cluster, &name, code, times);
         check(&store, 1, Durability::Sync, |_| ());
         let attempts: usize = cluster.query(&format!("SELECT last_value FROM {name}.tries")).parse().unwrap();
-        assert!(attempts > times, "{code}: it was not even tried");
+        assert!(attempts > times, "{code}: the commit was not retried");
     }
 }
 
-/// R-FWK-37, S12, S13, S16: a permanent error is returned with help, nothing is saved, and the thread can be
+/// R-FWK-37: a permanent error is returned with help, nothing is saved, and the thread can be
 /// continued afterwards.
 #[test]
 fn permanent_errors_are_reported() {
@@ -211,7 +211,7 @@ fn permanent_errors_are_reported() {
     }
 }
 
-/// R-FWK-37, S15: while all connections are in use, a call waits for the retry timeout and then returns an error.
+/// R-FWK-37: while all connections are in use, a call waits for the retry timeout and then returns an error.
 #[test]
 fn calls_without_a_free_connection_fail_after_the_retry_timeout() {
     let (cluster, name) = (Cluster::shared(), schema());

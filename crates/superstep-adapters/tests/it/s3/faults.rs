@@ -97,7 +97,7 @@ fn a_requested_retry_delay_is_respected_until_the_timeout() {
     let server = hollow(move |request| if request.is("list-type=2") { acts.pop_front() } else { None });
     let started = Instant::now();
     block_on(options(&format!("http://{}", server.address), "f").connect()).unwrap();
-    assert!(started.elapsed() >= Duration::from_secs(1), "it was not waited");
+    assert!(started.elapsed() >= Duration::from_secs(1), "the retry delay was not observed");
 
     let server = hollow(|_| Some(ProxyAction::Hang));
     let options = options(&format!("http://{}", server.address), "f").retry_timeout(Duration::from_millis(600));
@@ -159,6 +159,9 @@ mod on_a_server {
         assert!(error.is_retryable() && error.to_string().contains("may or may not"), "{error}");
         assert_eq!(block_on(open(&options(&upstream, &name)).get("a")).unwrap(), Some(b"1".to_vec()));
         let sent = server.received("/a ")[0].text();
-        assert!(sent.starts_with("superstep1 ") && sent.ends_with("\n1"), "another form needs another number: {sent}");
+        assert!(
+            sent.starts_with("superstep1 ") && sent.ends_with("\n1"),
+            "a change of the object format needs a new version: {sent}"
+        );
     }
 }

@@ -80,10 +80,13 @@ fn two_hundred(name: &str, compression: bool) -> (usize, usize, usize) {
 #[test]
 fn a_thread_of_two_hundred_messages_takes_less_than_a_third() {
     let (compressed, file, plain) = two_hundred("squeezed.db", true);
-    assert!(compressed * 3 < plain, "{compressed} of {plain}");
-    assert!(file < plain, "a file of {file} for messages of {plain}");
-    let (unsqueezed, larger, _) = two_hundred("plain.db", false);
-    assert!(unsqueezed >= plain && file * 2 < larger, "{unsqueezed} of {plain}, {file} and {larger}");
+    assert!(compressed * 3 < plain, "compressed: {compressed}, JSON: {plain} bytes");
+    assert!(file < plain, "file: {file}, JSON: {plain} bytes");
+    let (uncompressed, larger, _) = two_hundred("plain.db", false);
+    assert!(
+        uncompressed >= plain && file * 2 < larger,
+        "uncompressed: {uncompressed}, JSON: {plain}, files: {file} and {larger} bytes"
+    );
 }
 
 /// R-FWK-41: a file with compressed and uncompressed values can be read and continued with either setting, and forks

@@ -18,7 +18,7 @@ fn run(number: u128) -> RunId {
     RunId::from_bits(number)
 }
 
-/// D5, S7: a thread leased by one checkpointer cannot be acquired by another until the lease is released.
+/// A thread leased by one checkpointer cannot be acquired by another until the lease is released.
 #[test]
 fn a_leased_thread_cannot_be_acquired_by_another_checkpointer() {
     let path = folder().join("shared.db");
@@ -38,7 +38,7 @@ fn a_leased_thread_cannot_be_acquired_by_another_checkpointer() {
     assert_eq!(block_on(one.commit(&Commit::empty(lease, "".into()))).unwrap_err().code(), ErrorCode::ThreadBusy);
 }
 
-/// D5, H2, S7: a thread that is acquired again right after its release, before the file is updated, belongs to the
+/// A thread that is acquired again right after its release, before the file is updated, belongs to the
 /// new run only: the previous run, an old lease and another process are rejected, and commits of the new run are
 /// stored.
 #[test]
@@ -71,7 +71,7 @@ fn an_immediately_reacquired_thread_belongs_to_the_new_run() {
     block_on(two.commit(&busy(&taken))).unwrap();
 }
 
-/// P7: the threads of a closed checkpointer can be acquired immediately.
+/// The threads of a closed checkpointer can be acquired immediately.
 #[test]
 fn threads_of_a_closed_checkpointer_are_free() {
     let path = folder().join("closed.db");
@@ -81,7 +81,7 @@ fn threads_of_a_closed_checkpointer_are_free() {
     block_on(two.acquire(&"t".into(), run(2))).unwrap();
 }
 
-/// P7: after a power loss no thread is leased, because no process locks the files of the copy.
+/// After a power loss no thread is leased, because no process locks the files of the copy.
 #[test]
 fn a_copy_of_the_file_has_no_lease_holder() {
     let folder = folder();
@@ -98,7 +98,7 @@ fn a_copy_of_the_file_has_no_lease_holder() {
     block_on(restored.acquire(&"t".into(), run(2))).unwrap();
 }
 
-/// P6, P7, H2: a live process without heartbeats is taken over after a while, and its later writes are rejected.
+/// A live process without heartbeats is taken over after a while, and its later writes are rejected.
 #[test]
 fn a_checkpointer_without_heartbeats_is_taken_over_and_fenced() {
     let path = folder().join("still.db");
@@ -111,7 +111,7 @@ fn a_checkpointer_without_heartbeats_is_taken_over_and_fenced() {
             Ok(lease) => break lease,
             Err(error) => assert_eq!(error.code(), ErrorCode::ThreadBusy, "{error}"),
         }
-        assert!(started.elapsed() < Duration::from_secs(20), "nobody took over");
+        assert!(started.elapsed() < Duration::from_secs(60), "the thread was not taken over");
     };
     assert!(started.elapsed() >= Duration::from_millis(100) && new.fence > old.fence);
     let late = block_on(one.commit(&Commit::empty(old, "".into()))).unwrap_err();
@@ -119,7 +119,7 @@ fn a_checkpointer_without_heartbeats_is_taken_over_and_fenced() {
     block_on(two.commit(&Commit::empty(new, "".into()))).unwrap();
 }
 
-/// D5, S1, S7: two checkpointers write many threads of one file concurrently; each waits for the other, and nothing
+/// Two checkpointers write many threads of one file concurrently; each waits for the other, and nothing
 /// is lost.
 #[test]
 fn two_stores_write_one_file_at_once() {
@@ -142,7 +142,7 @@ fn two_stores_write_one_file_at_once() {
     }
 }
 
-/// D5: runs of two checkpointers alternate on one thread; each continues from the state that the other saved.
+/// Runs of two checkpointers alternate on one thread; each continues from the state that the other saved.
 #[test]
 fn runs_of_two_stores_take_turns_on_one_thread() {
     let path = folder().join("turns.db");
@@ -164,7 +164,7 @@ fn runs_of_two_stores_take_turns_on_one_thread() {
     assert!(held.iter().enumerate().all(|(number, page)| *page == format!("{number:0>4}")), "{held:?}");
 }
 
-/// S1, P5: a release that could not be written while another process locked the file is written later: the thread is
+/// A release that could not be written while another process locked the file is written later: the thread is
 /// free, and the checkpointer works as before.
 #[test]
 fn a_thread_released_while_the_file_was_locked_is_free_afterwards() {
@@ -182,28 +182,30 @@ fn a_thread_released_while_the_file_was_locked_is_free_afterwards() {
     block_on(store.acquire(&"another".into(), run(4))).unwrap();
 }
 
-/// H10, H19: a thread that was acquired for a dropped future is free again.
+/// A thread that was acquired for a dropped future is free again.
 #[test]
 fn a_thread_acquired_for_a_dropped_future_is_free_again() {
     let path = folder().join("nobody.db");
     let store = SqliteCheckpointer::options().lease_timeout(Duration::from_millis(300)).open(&path).unwrap();
     let waker = std::task::Waker::noop();
+    // No call can acquire a thread until all of them are dropped.
+    let other = rusqlite::Connection::open(&path).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
     for number in 0..20 {
         let thread = format!("t{number}").into();
-        let mut taking = Box::pin(store.acquire(&thread, run(1)));
-        // The job is queued, and its result will be dropped.
-        assert!(taking.as_mut().poll(&mut std::task::Context::from_waker(waker)).is_pending());
-        drop(taking);
+        let mut acquire = Box::pin(store.acquire(&thread, run(1)));
+        assert!(acquire.as_mut().poll(&mut std::task::Context::from_waker(waker)).is_pending());
     }
+    other.execute_batch("ROLLBACK").unwrap();
     let started = std::time::Instant::now();
     for number in 0..20 {
         while block_on(store.acquire(&format!("t{number}").into(), run(2))).is_err() {
-            assert!(started.elapsed() < Duration::from_secs(20), "t{number} stays taken");
+            assert!(started.elapsed() < Duration::from_secs(20), "the lease on t{number} was not released");
         }
     }
 }
 
-/// P6: a file that is opened by two paths is recognized as one, so that leases are found.
+/// A file that is opened by two paths is recognized as one, so that leases are found.
 #[test]
 fn a_file_opened_by_two_paths_is_one_database() {
     let folder = folder();
@@ -216,7 +218,7 @@ fn a_file_opened_by_two_paths_is_one_database() {
     block_on(one.commit(&Commit::empty(lease, "".into()))).unwrap();
 }
 
-/// S1: while another process holds the write lock for too long, all callers fail after one wait, however many there
+/// While another process holds the write lock for too long, all callers fail after one wait, however many there
 /// are.
 #[test]
 fn many_that_wait_for_a_locked_file_wait_once() {
@@ -226,7 +228,8 @@ fn many_that_wait_for_a_locked_file_wait_once() {
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
     let started = std::time::Instant::now();
     std::thread::scope(|scope| {
-        for number in 0..20 {
+        // One wait after another would take 200 seconds.
+        for number in 0..100 {
             let store = &store;
             scope.spawn(move || {
                 let error = block_on(store.acquire(&format!("t{number}").into(), run(1))).unwrap_err();
@@ -234,12 +237,12 @@ fn many_that_wait_for_a_locked_file_wait_once() {
             });
         }
     });
-    assert!(started.elapsed() < Duration::from_secs(20), "{:?}", started.elapsed());
+    assert!(started.elapsed() < Duration::from_secs(100), "{:?}", started.elapsed());
     other.execute_batch("ROLLBACK").unwrap();
     block_on(store.acquire(&"t0".into(), run(1))).unwrap();
 }
 
-/// P7: lock files of processes that died before they held a lease are removed by the next process that opens the
+/// Lock files of processes that died before they held a lease are removed by the next process that opens the
 /// file; locked files and other files stay.
 #[test]
 fn lock_files_of_dead_processes_are_removed() {
@@ -260,20 +263,20 @@ fn lock_files_of_dead_processes_are_removed() {
     let names = lock_names(&folder);
     assert!(!names.iter().any(|name| name == left), "{names:?}");
     assert!(strange.iter().chain([&locked]).all(|name| names.iter().any(|found| found == name)), "{names:?}");
-    assert!(names.contains(&held[0]), "a store that is open lost its lock: {names:?}");
+    assert!(names.contains(&held[0]), "an open checkpointer lost its lock file: {names:?}");
     drop((open, another, lock));
 
     drop(SqliteCheckpointer::open(&path).unwrap());
     assert_eq!(lock_names(&folder).len(), strange.len());
 }
 
-/// D5, S1: a new file that many callers open at once is created by one of them and works for all.
+/// A new file that many callers open at once is created by one of them and works for all.
 #[test]
 fn a_new_file_is_opened_by_many_at_once() {
     assert_opened_at_once(|path| SqliteCheckpointer::options().busy_timeout(LONG_BUSY_TIMEOUT).open(path));
 }
 
-/// P7: checkpointers that are opened and closed repeatedly never remove a lock file that is being created.
+/// Checkpointers that are opened and closed repeatedly never remove a lock file that is being created.
 #[test]
 fn lock_files_being_created_are_not_removed() {
     let path = folder().join("busy.db");

@@ -24,7 +24,7 @@ fn a_newer_file_is_rejected() {
     assert_eq!(std::fs::read(&path).unwrap(), before);
 }
 
-/// S6: a file of another program is rejected and not changed.
+/// A file of another program is rejected and not changed.
 #[test]
 fn a_file_of_another_program_is_rejected() {
     let path = folder().join("other.db");
@@ -38,7 +38,7 @@ fn a_file_of_another_program_is_rejected() {
     assert_eq!(tables, 1);
 }
 
-/// S5, S6: the error for a file that is no database, a missing folder and a folder without write access names the
+/// The error for a file that is no database, a missing folder and a folder without write access names the
 /// cause.
 #[test]
 fn open_errors_name_their_cause() {
@@ -55,7 +55,7 @@ fn open_errors_name_their_cause() {
     }
 }
 
-/// S6: a read-only file can be read; a write is rejected with its cause, and the file is not changed.
+/// A read-only file can be read; a write is rejected with its cause, and the file is not changed.
 #[test]
 fn a_read_only_file_is_read_and_not_written() {
     let path = folder().join("read.db");

@@ -69,7 +69,7 @@ pub(super) async fn check_reshaped(store: &SharedCheckpointer) {
     assert_eq!(checked, CompatibilityReport { needs_migration: 6, ..CompatibilityReport::default() });
     let answered = graph.resume("interrupted", true).await.unwrap();
     assert!(answered.is_finished());
-    assert_eq!(answered.state.log, ["cut for ask", "signed off: true"], "what had finished did not run again");
+    assert_eq!(answered.state.log, ["cut for ask", "signed off: true"], "a finished task ran again");
     assert_eq!((answered.state.cents, &*answered.state.sort, &*answered.state.currency), (300, "ask", "EUR"));
     let fitted = graph.resume("inside", true).await.unwrap();
     assert_eq!(

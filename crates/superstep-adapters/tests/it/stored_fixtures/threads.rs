@@ -74,7 +74,7 @@ pub(crate) fn fitting() -> CompiledGraph<Fitting> {
         Ok::<_, NodeError>(Fitting::update().log(format!("fits: {fits}")))
     });
     graph.add_sequence([START, measure.into(), confirm.into(), END]);
-    graph.compile().expect("the graph inside is whole")
+    graph.compile().expect("the subgraph compiles")
 }
 
 /// Builds the graph whose threads are recorded.
@@ -106,7 +106,7 @@ pub(crate) fn workshop(store: impl Into<SharedCheckpointer>) -> CompiledGraph<Jo
     let more = move |job: &Job| if (job.log.len() as u64) < job.wanted { Goto::node(saw) } else { Goto::node(report) };
     graph.add_conditional_edges(saw, more, [saw, report]);
     graph.checkpointer(store).recursion_limit(1_000);
-    graph.compile().expect("the graph is whole")
+    graph.compile().expect("the graph compiles")
 }
 
 /// Returns the input for a kind of job.

@@ -2,27 +2,27 @@
 
 use serde_json::{Value, json};
 
-use super::family::{CalendarReader, Family, days_ahead, each, home, weekday};
-use crate::server_process::Reply;
+use super::family::{CalendarReader, Family, days_ahead, family_folder, values_of, weekday};
+use crate::server_process::HttpResponse;
 
 /// Parses an error response as a problem.
-fn problem(reply: &Reply, status: u16) -> Value {
-    assert_eq!(reply.status, status, "{}", reply.body);
-    assert!(reply.head.contains("content-type: application/problem+json"), "{}", reply.head);
-    let problem = reply.json();
+fn problem(response: &HttpResponse, status: u16) -> Value {
+    assert_eq!(response.status, status, "{}", response.body);
+    assert!(response.headers.contains("content-type: application/problem+json"), "{}", response.headers);
+    let problem = response.json();
     assert_eq!(problem["status"], status, "{problem}");
     assert!(problem["detail"].is_string() && problem["code"].is_string(), "{problem}");
     problem
 }
 
 fn pointers(problem: &Value) -> Vec<&str> {
-    each(problem["errors"].as_array().unwrap(), "pointer")
+    values_of(problem["errors"].as_array().unwrap(), "pointer")
 }
 
 /// R-FAM-122, R-FAM-123: an empty request, a request that is too long, and an unknown user are rejected.
 #[test]
 fn an_invalid_request_is_rejected() {
-    let folder = home("scheduler-refused-input");
+    let folder = family_folder("scheduler-refused-input");
     let family = Family::start(&folder);
     let calendar = CalendarReader::open(&folder);
     let before = calendar.revision();
@@ -44,7 +44,7 @@ fn an_invalid_request_is_rejected() {
         problem(&family.request("GET", &format!("{path}?user_id=grandma"), ""), 403);
     }
     let longest = json!({ "user_id": "mom", "text": "é".repeat(2_000) });
-    assert_eq!(family.post("/events", &longest).0, 200, "so many are taken");
+    assert_eq!(family.post("/events", &longest).0, 200, "a text of the maximum length is accepted");
     assert_eq!((calendar.revision(), calendar.snapshot().events.len()), (before, 0));
 }
 
@@ -63,27 +63,27 @@ fn send_unclear(family: &Family, text: &str) -> Value {
 /// R-FAM-124, R-FAM-125: impossible and past times are named; nothing is written.
 #[test]
 fn impossible_times_are_clarified() {
-    let folder = home("scheduler-impossible");
+    let folder = family_folder("scheduler-impossible");
     let family = Family::start(&folder);
     let calendar = CalendarReader::open(&folder);
     let (before, day, past) = (calendar.revision(), days_ahead(9), days_ahead(-3));
     let rows = [
-        (format!("Soccer for Emma on {day} from 4 to 3pm"), "from 4:00 to 3:00pm ends before it starts"),
+        (format!("Soccer for Emma on {day} from 4 to 3pm"), "The time from 4:00 to 3:00 pm ends before it starts."),
         (format!("Soccer for Emma on {day} from 4pm to 3pm"), "ends before it starts"),
         ("Soccer for Emma on 30 February at 2pm".to_owned(), "30 February does not exist"),
         (format!("Soccer for Emma on {day} at 25:00"), "25:00 is not a valid time"),
         (format!("Camping from {} to {day}", days_ahead(12)), "ends before it starts"),
-        (format!("Soccer for Emma on {past} at 2pm"), "that was on "),
-        ("Soccer for Emma yesterday at 2pm".to_owned(), "that was on "),
+        (format!("Soccer for Emma on {past} at 2pm"), "That was on "),
+        ("Soccer for Emma yesterday at 2pm".to_owned(), "That was on "),
     ];
     for (text, part) in rows {
         let paused = send_unclear(&family, &text);
         let question = paused["waiting"]["question"].as_str().unwrap();
         assert!(question.contains(part), "{text}: {question}");
-        if part == "that was on " {
+        if part == "That was on " {
             let (was, suggestion) =
                 question.split_once("; did you mean ").unwrap_or_else(|| panic!("{text}: {question}"));
-            assert!(was.ends_with("at 14:00") && suggestion.ends_with('?'), "{text}: {question}");
+            assert!(was.ends_with("at 2:00 pm") && suggestion.ends_with('?'), "{text}: {question}");
         }
     }
     let last = send_unclear(&family, &format!("Soccer for Emma last {} at 2pm", weekday(past)));
@@ -96,7 +96,7 @@ fn impossible_times_are_clarified() {
 /// R-FAM-126: an unknown member or resource is reported with similar names, and a way to add it.
 #[test]
 fn unknown_names_are_clarified() {
-    let folder = home("scheduler-unknown");
+    let folder = family_folder("scheduler-unknown");
     let (family, day) = (Family::start(&folder), days_ahead(9));
     let calendar = CalendarReader::open(&folder);
     let before = calendar.revision();
@@ -106,11 +106,11 @@ fn unknown_names_are_clarified() {
         ("Baking in the kichen", "kichen", &["kitchen", "add:resource:kichen"]),
         ("Trip with the van", "van", &["add:resource:van"]),
     ];
-    for (words, name, choices) in rows {
-        let paused = send_unclear(&family, &format!("{words} on {day} at 2pm"));
+    for (text, name, choices) in rows {
+        let paused = send_unclear(&family, &format!("{text} on {day} at 2pm"));
         let waiting = &paused["waiting"];
-        assert!(waiting["question"].as_str().unwrap().contains(name), "{words}: {waiting}");
-        assert_eq!(each(waiting["choices"].as_array().unwrap(), "id"), choices, "{words}");
+        assert!(waiting["question"].as_str().unwrap().contains(name), "{text}: {waiting}");
+        assert_eq!(values_of(waiting["choices"].as_array().unwrap(), "id"), choices, "{text}");
     }
     assert_eq!((calendar.revision(), calendar.snapshot().events.len()), (before, 0));
     // A chosen match is used, a name that is left out is not asked about again, and an added name is known from
@@ -122,47 +122,51 @@ fn unknown_names_are_clarified() {
         ("Baking in the kichen", json!({ "resources": ["kitchen"] }), "Baking", &["kitchen"]),
         ("Trip with the van", json!({ "ignore": ["van"] }), "Trip with the van", &[]),
     ];
-    for (index, (words, fields, title, ids)) in rows.into_iter().enumerate() {
-        let paused = send_unclear(&family, &format!("{words} on {day} at {}am", 8 + index));
-        let (_, done) = family.answer(&paused, &json!({ "fields": fields }));
-        assert_eq!(done["status"], "completed", "{words}: {done}");
-        let event = &done["result"]["event"];
-        assert_eq!(event["title"], title, "{words}");
+    for (index, (text, fields, title, ids)) in rows.into_iter().enumerate() {
+        let paused = send_unclear(&family, &format!("{text} on {day} at {}am", 8 + index));
+        let (_, completed) = family.resume(&paused, &json!({ "fields": fields }));
+        assert_eq!(completed["status"], "completed", "{text}: {completed}");
+        let event = &completed["result"]["event"];
+        assert_eq!(event["title"], title, "{text}");
         let [people, resources] = ["participants", "resources"].map(|key| event[key].as_array().unwrap().clone());
-        assert_eq!(each(&[people, resources].concat(), "id"), ids, "{words}");
+        assert_eq!(values_of(&[people, resources].concat(), "id"), ids, "{text}");
     }
 }
 
 /// R-FAM-127: if two events match, the user is asked which one is meant; the other one stays.
 #[test]
 fn ambiguous_events_cause_a_question() {
-    let folder = home("scheduler-which");
+    let folder = family_folder("scheduler-which");
     let family = Family::start(&folder);
     let calendar = CalendarReader::open(&folder);
     let plan = |days: i32| {
-        let event = family.plan("mom", &format!("Schedule dentist for Emma on {} at 2pm", days_ahead(days)));
+        let event = family.create_event("mom", &format!("Schedule dentist for Emma on {} at 2pm", days_ahead(days)));
         event["event_id"].as_str().unwrap().to_owned()
     };
     let (first, second) = (plan(9), plan(16));
     let before = calendar.revision();
     let paused = send_unclear(&family, "cancel the dentist");
     let choices = paused["waiting"]["choices"].as_array().unwrap();
-    assert_eq!(each(choices, "id"), [&first, &second]);
-    assert_eq!(each(choices, "label"), ["Dentist", "Dentist"]);
+    assert_eq!(values_of(choices, "id"), [&first, &second]);
+    assert_eq!(values_of(choices, "label"), ["Dentist", "Dentist"]);
     assert_eq!(calendar.revision(), before);
-    let (_, done) = family.answer(&paused, &json!({ "fields": { "event_id": second } }));
-    assert_eq!((&done["status"], &done["result"]["action"]), (&json!("completed"), &json!("cancelled")), "{done}");
-    assert_eq!(each(&family.between(days_ahead(0), days_ahead(30)), "event_id"), [&first]);
+    let (_, completed) = family.resume(&paused, &json!({ "fields": { "event_id": second } }));
+    assert_eq!(
+        (&completed["status"], &completed["result"]["action"]),
+        (&json!("completed"), &json!("cancelled")),
+        "{completed}"
+    );
+    assert_eq!(values_of(&family.events_between(days_ahead(0), days_ahead(30)), "event_id"), [&first]);
 }
 
 /// R-FAM-128: a recurrence rule that is malformed, never occurs or occurs too often is rejected with the invalid
 /// part.
 #[test]
 fn an_invalid_rule_is_rejected_with_its_part() {
-    let folder = home("scheduler-rules");
+    let folder = family_folder("scheduler-rules");
     let (family, day) = (Family::start(&folder), days_ahead(9));
     let calendar = CalendarReader::open(&folder);
-    let event = family.plan("mom", &format!("Schedule choir for Emma on {day} at 2pm"));
+    let event = family.create_event("mom", &format!("Schedule choir for Emma on {day} at 2pm"));
     let path = format!("/events/{}", event["event_id"].as_str().unwrap());
     let before = calendar.revision();
     let rows = [
@@ -183,9 +187,13 @@ fn an_invalid_rule_is_rejected_with_its_part() {
     }
     assert_eq!(calendar.revision(), before);
     let most = json!({ "user_id": "mom", "recurrence_rule": "FREQ=DAILY;COUNT=10000" });
-    assert_eq!(family.request("PATCH", &path, &most.to_string()).status, 200, "so many are taken");
-    let words = format!("Schedule pills for Emma on {day} at 9am every day 20000 times");
-    let failed = family.send_text("mom", &words);
+    assert_eq!(
+        family.request("PATCH", &path, &most.to_string()).status,
+        200,
+        "a rule with the maximum count is accepted"
+    );
+    let text = format!("Schedule pills for Emma on {day} at 9am every day 20000 times");
+    let failed = family.send_text("mom", &text);
     assert_eq!((&failed["status"], &failed["result"]["event"]), (&json!("failed"), &Value::Null), "{failed}");
     assert!(failed["explanation"].as_str().unwrap().contains("RRULE part `COUNT=20000`"), "{failed}");
     assert_eq!((calendar.revision(), calendar.snapshot().events.len()), (before + 1, 1));
@@ -213,28 +221,28 @@ fn file(day: &str) -> String {
 /// lines, and nothing is imported twice.
 #[test]
 fn valid_events_of_a_broken_file_are_imported() {
-    let folder = home("scheduler-file");
+    let folder = family_folder("scheduler-file");
     let (family, day) = (Family::start(&folder), days_ahead(9));
     let calendar = CalendarReader::open(&folder);
     let file = file(&day.strftime("%Y%m%d").to_string());
-    let bring = |file: &str| {
-        let reply = family.request("POST", "/import?user_id=mom", file);
-        (reply.status, reply.json())
+    let import_file = |file: &str| {
+        let response = family.request("POST", "/import?user_id=mom", file);
+        (response.status, response.json())
     };
-    let (status, report) = bring(&file);
+    let (status, report) = import_file(&file);
     assert_eq!((status, &report["created"], &report["updated"]), (200, &json!(2), &json!(0)), "{report}");
     let skipped = report["skipped"].as_array().unwrap();
-    assert_eq!(each(skipped, "title"), ["No time", "No rule", "No end"]);
-    assert_eq!(each(skipped, "property"), ["DTSTART", "RRULE", "DTEND"]);
-    for one in skipped {
-        let line = file.lines().nth(usize::try_from(one["line"].as_u64().unwrap()).unwrap() - 1).unwrap();
-        assert!(line.starts_with(one["property"].as_str().unwrap()), "{one}: {line}");
+    assert_eq!(values_of(skipped, "title"), ["No time", "No rule", "No end"]);
+    assert_eq!(values_of(skipped, "property"), ["DTSTART", "RRULE", "DTEND"]);
+    for skipped_event in skipped {
+        let line = file.lines().nth(usize::try_from(skipped_event["line"].as_u64().unwrap()).unwrap() - 1).unwrap();
+        assert!(line.starts_with(skipped_event["property"].as_str().unwrap()), "{skipped_event}: {line}");
     }
     let before = calendar.revision();
-    let (_, repeated) = bring(&file);
+    let (_, repeated) = import_file(&file);
     assert_eq!((&repeated["created"], &repeated["updated"], &repeated["unchanged"]), (&json!(0), &json!(0), &json!(2)));
     assert_eq!(calendar.revision(), before);
-    assert_eq!(each(&family.on(day), "title"), ["Flea market", "Concert"]);
+    assert_eq!(values_of(&family.events_on(day), "title"), ["Flea market", "Concert"]);
     for text in ["", "hello"] {
         problem(&family.request("POST", "/import?user_id=mom", text), 422);
     }
@@ -243,7 +251,7 @@ fn valid_events_of_a_broken_file_are_imported() {
 /// R-FAM-131: an answer is accepted once, by a conversation with an open interrupt.
 #[test]
 fn an_answer_without_an_open_interrupt_is_rejected() {
-    let folder = home("scheduler-answers");
+    let folder = family_folder("scheduler-answers");
     let (family, day) = (Family::start(&folder), days_ahead(9));
     let calendar = CalendarReader::open(&folder);
     let rejection = |paused: &Value, status: u16| {
@@ -252,15 +260,15 @@ fn an_answer_without_an_open_interrupt_is_rejected() {
         let body = json!({ "user_id": "mom", "question_id": question, "answer": { "text": "at 4pm" } });
         problem(&family.request("POST", &path, &body.to_string()), status)
     };
-    let done = family.send_text("mom", &format!("Schedule choir for Emma on {day} at 2pm"));
-    assert_eq!(rejection(&done, 409)["thread_id"], done["workflow_id"]);
+    let completed = family.send_text("mom", &format!("Schedule choir for Emma on {day} at 2pm"));
+    assert_eq!(rejection(&completed, 409)["thread_id"], completed["workflow_id"]);
     rejection(&json!({ "workflow_id": "conv_0000000000000000" }), 404);
     let paused = send_unclear(&family, "Do the thing with grandma");
     let mut other = paused.clone();
     other["waiting"]["question_id"] = json!("another");
     rejection(&other, 409);
-    let words = json!({ "text": format!("dinner with grandma on {day} at 18:00") });
-    assert_eq!(family.answer(&paused, &words).1["status"], "completed");
+    let resume_value = json!({ "text": format!("dinner with grandma on {day} at 18:00") });
+    assert_eq!(family.resume(&paused, &resume_value).1["status"], "completed");
     let before = calendar.revision();
     rejection(&paused, 409);
     assert_eq!((calendar.revision(), calendar.snapshot().events.len()), (before, 2));

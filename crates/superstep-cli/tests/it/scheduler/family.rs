@@ -12,14 +12,14 @@ use superstep_scheduler::calendar::CalendarSnapshot;
 use superstep_scheduler::store::CalendarStore;
 use tokio::runtime::{Builder, Runtime};
 
-use crate::server_process::{Reply, Served};
+use crate::server_process::{HttpResponse, ServerProcess};
 use crate::support::Folder;
 
 const FAMILY: &str = "smith";
 const ZONE: &str = "America/New_York";
 
 /// Creates a folder with the family of the end-to-end tests.
-pub(super) fn home(name: &str) -> Folder {
+pub(super) fn family_folder(name: &str) -> Folder {
     let folder = Folder::empty(name);
     let family = json!({
         "family": { "id": FAMILY, "name": "The Smiths", "zone": ZONE },
@@ -77,56 +77,56 @@ pub(super) fn at(day: Date, hour: i8, minute: i8) -> String {
 }
 
 /// A server process with the scheduler; killed when dropped.
-pub(super) struct Family(Served);
+pub(super) struct Family(ServerProcess);
 
 impl Family {
     /// Starts the server in a folder.
     pub(super) fn start(folder: &Folder) -> Self {
-        let family = Self(Served::start(folder, &["--offline", "--family", "family.json"]));
+        let family = Self(ServerProcess::start(folder, &["--offline", "--family", "family.json"]));
         // After this response the calendar exists, and old proposals have been searched for.
         assert_eq!(family.get("/settings?user_id=mom").0, 200);
         family
     }
 
     /// Sends a request without waiting for the response.
-    pub(super) fn send(&self, first: &str, path: &str, body: &str) -> BufReader<TcpStream> {
+    pub(super) fn send(&self, method: &str, path: &str, body: &str) -> BufReader<TcpStream> {
         let kind = if path.starts_with("/import") { "text/calendar" } else { "application/json" };
-        self.0.request(&format!("{first} /api/scheduler{path}"), &format!("Content-Type: {kind}\r\n"), body)
+        self.0.request(&format!("{method} /api/scheduler{path}"), &format!("Content-Type: {kind}\r\n"), body)
     }
 
-    pub(super) fn request(&self, first: &str, path: &str, body: &str) -> Reply {
-        Reply::read(self.send(first, path, body))
+    pub(super) fn request(&self, method: &str, path: &str, body: &str) -> HttpResponse {
+        HttpResponse::read(self.send(method, path, body))
     }
 
     pub(super) fn get(&self, path: &str) -> (u16, Value) {
-        let reply = self.request("GET", path, "");
-        (reply.status, reply.json())
+        let response = self.request("GET", path, "");
+        (response.status, response.json())
     }
 
     pub(super) fn post(&self, path: &str, body: &Value) -> (u16, Value) {
-        let reply = self.request("POST", path, &body.to_string());
-        (reply.status, reply.json())
+        let response = self.request("POST", path, &body.to_string());
+        (response.status, response.json())
     }
 
     /// Sends a text request, which must be accepted.
     pub(super) fn send_text(&self, user: &str, text: &str) -> Value {
-        let (status, answer) = self.post("/events", &json!({ "text": text, "user_id": user }));
-        assert_eq!(status, 200, "{text}: {answer}");
-        answer
+        let (status, response) = self.post("/events", &json!({ "text": text, "user_id": user }));
+        assert_eq!(status, 200, "{text}: {response}");
+        response
     }
 
     /// Sends a text request that completes at once, and returns the event.
-    pub(super) fn plan(&self, user: &str, text: &str) -> Value {
-        let answer = self.send_text(user, text);
-        assert_eq!(answer["status"], "completed", "{text}: {answer}");
-        answer["result"]["event"].clone()
+    pub(super) fn create_event(&self, user: &str, text: &str) -> Value {
+        let response = self.send_text(user, text);
+        assert_eq!(response["status"], "completed", "{text}: {response}");
+        response["result"]["event"].clone()
     }
 
-    /// Answers the open interrupt of a conversation as mom.
-    pub(super) fn answer(&self, paused: &Value, answer: &Value) -> (u16, Value) {
+    /// Resumes the open interrupt of a conversation as mom.
+    pub(super) fn resume(&self, paused: &Value, resume_value: &Value) -> (u16, Value) {
         let path = format!("/threads/{}/answer", paused["workflow_id"].as_str().unwrap());
         let question = &paused["waiting"]["question_id"];
-        self.post(&path, &json!({ "user_id": "mom", "question_id": question, "answer": answer }))
+        self.post(&path, &json!({ "user_id": "mom", "question_id": question, "answer": resume_value }))
     }
 
     /// Returns the state of a conversation of mom.
@@ -135,7 +135,7 @@ impl Family {
     }
 
     /// Lists the events between two days, the first included.
-    pub(super) fn between(&self, from: Date, to: Date) -> Vec<Value> {
+    pub(super) fn events_between(&self, from: Date, to: Date) -> Vec<Value> {
         let time = |day: Date| at(day, 0, 0).replace('+', "%2B");
         let (status, body) = self.get(&format!("/events?user_id=mom&from={}&to={}", time(from), time(to)));
         assert_eq!(status, 200, "{body}");
@@ -143,12 +143,12 @@ impl Family {
     }
 
     /// Lists the events of a day.
-    pub(super) fn on(&self, day: Date) -> Vec<Value> {
-        self.between(day, day.tomorrow().unwrap())
+    pub(super) fn events_on(&self, day: Date) -> Vec<Value> {
+        self.events_between(day, day.tomorrow().unwrap())
     }
 }
 
 /// Collects the values of one key.
-pub(super) fn each<'a>(list: &'a [Value], key: &str) -> Vec<&'a str> {
-    list.iter().map(|one| one[key].as_str().unwrap_or_else(|| panic!("no {key}: {one}"))).collect()
+pub(super) fn values_of<'a>(list: &'a [Value], key: &str) -> Vec<&'a str> {
+    list.iter().map(|item| item[key].as_str().unwrap_or_else(|| panic!("no {key}: {item}"))).collect()
 }

@@ -8,7 +8,7 @@ use jiff::civil::Date;
 use serde_json::{Value, json};
 use superstep_scheduler::models::EventStatus;
 
-use super::family::{CalendarReader, Family, days_ahead, home};
+use super::family::{CalendarReader, Family, days_ahead, family_folder};
 use crate::support::Folder;
 
 /// First day of the races.
@@ -17,11 +17,11 @@ const FIRST: i32 = 10;
 const HOURS: i8 = 10;
 
 /// Sends two requests for the car in the same hour at once, each to one server.
-fn race(servers: [&Family; 2], day: Date, hour: i8) {
-    let gate = Barrier::new(2);
+fn book_concurrently(servers: [&Family; 2], day: Date, hour: i8) {
+    let barrier = Barrier::new(2);
     let book = |server: &Family, id: &str, name: &str| {
         let text = format!("Schedule shopping for {name} on {day} at {hour}:00 with the car");
-        gate.wait();
+        barrier.wait();
         server.send_text(id, &text)
     };
     let [mom, dad] = std::thread::scope(|scope| {
@@ -29,19 +29,19 @@ fn race(servers: [&Family; 2], day: Date, hour: i8) {
         let dad = scope.spawn(|| book(servers[1], "dad", "Dad"));
         [mom.join().unwrap(), dad.join().unwrap()]
     });
-    let (won, lost) = if mom["status"] == "completed" { (&mom, &dad) } else { (&dad, &mom) };
-    assert_eq!((&won["status"], &lost["status"]), (&json!("completed"), &json!("awaiting_user")), "{mom}\n{dad}");
-    assert_eq!(won["result"]["event"]["status"], "confirmed");
-    let conflicts = lost["waiting"]["conflicts"].as_array().unwrap();
-    assert_eq!((conflicts.len(), &conflicts[0]["type"]), (1, &json!("resource_conflict")), "{lost}");
-    assert_eq!(conflicts[0]["conflicting_event_id"], won["result"]["event"]["event_id"], "{lost}");
+    let (winner, loser) = if mom["status"] == "completed" { (&mom, &dad) } else { (&dad, &mom) };
+    assert_eq!((&winner["status"], &loser["status"]), (&json!("completed"), &json!("awaiting_user")), "{mom}\n{dad}");
+    assert_eq!(winner["result"]["event"]["status"], "confirmed");
+    let conflicts = loser["waiting"]["conflicts"].as_array().unwrap();
+    assert_eq!((conflicts.len(), &conflicts[0]["type"]), (1, &json!("resource_conflict")), "{loser}");
+    assert_eq!(conflicts[0]["conflicting_event_id"], winner["result"]["event"]["event_id"], "{loser}");
 }
 
 /// Asserts that no two confirmed events use the car at the same time, and that every hour with a race has one.
 fn check(folder: &Folder, family: &Family, races: usize) {
     let is_confirmed = |event: &&Value| event["is_tentative"] == false;
     let time = |event: &Value, key: &str| event[key].as_str().unwrap().parse::<Timestamp>().unwrap();
-    let events = family.between(days_ahead(0), days_ahead(FIRST + 30));
+    let events = family.events_between(days_ahead(0), days_ahead(FIRST + 30));
     let mut spans: Vec<(Timestamp, Timestamp)> =
         events.iter().filter(is_confirmed).map(|event| (time(event, "start"), time(event, "end"))).collect();
     spans.sort_unstable();
@@ -60,10 +60,10 @@ fn check(folder: &Folder, family: &Family, races: usize) {
 /// other gets the conflict, never both.
 #[test]
 fn one_of_two_concurrent_bookings_of_the_car_succeeds() {
-    let folder = home("scheduler-races");
+    let folder = family_folder("scheduler-races");
     let family = Family::start(&folder);
     for day in 0..10 {
-        (8..8 + HOURS).for_each(|hour| race([&family, &family], days_ahead(FIRST + day), hour));
+        (8..8 + HOURS).for_each(|hour| book_concurrently([&family, &family], days_ahead(FIRST + day), hour));
     }
     check(&folder, &family, 100);
 }
@@ -71,10 +71,10 @@ fn one_of_two_concurrent_bookings_of_the_car_succeeds() {
 /// R-FAM-120, R-FAM-91: the same with one server for each parent, on the same files.
 #[test]
 fn one_of_two_bookings_at_two_servers_succeeds() {
-    let folder = home("scheduler-two-servers");
+    let folder = family_folder("scheduler-two-servers");
     let (first, second) = (Family::start(&folder), Family::start(&folder));
     for day in 0..2 {
-        (8..8 + HOURS).for_each(|hour| race([&first, &second], days_ahead(FIRST + day), hour));
+        (8..8 + HOURS).for_each(|hour| book_concurrently([&first, &second], days_ahead(FIRST + day), hour));
     }
     check(&folder, &first, 20);
     check(&folder, &second, 20);

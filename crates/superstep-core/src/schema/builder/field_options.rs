@@ -50,9 +50,9 @@ impl FieldBuilder {
                 "max" => bound(value).map(|bound| max = Some(bound)),
                 unknown => Err(unknown_option(unknown)),
             };
-            if let Err(fault) = read {
-                let path = format!("{}{}", pointer(key), fault.pointer);
-                built.problems.push(fault.with_pointer(path));
+            if let Err(error) = read {
+                let path = format!("{}{}", pointer(key), error.pointer);
+                built.diagnostics.push(error.with_pointer(path));
             }
         }
         if min.is_some() || max.is_some() { built.range(min, max) } else { built }
@@ -70,8 +70,8 @@ fn bound(value: &Value) -> Result<f64, ValidationError> {
 fn conflict(value: &Value) -> Result<ConflictPolicy, ValidationError> {
     match value.as_str() {
         Some("last_wins") => Ok(ConflictPolicy::LastWins),
-        Some("refuse") => Ok(ConflictPolicy::Reject),
-        _ => Err(ValidationError::new("`on_conflict` must be `refuse` or `last_wins`")),
+        Some("reject") => Ok(ConflictPolicy::Reject),
+        _ => Err(ValidationError::new("`on_conflict` must be `reject` or `last_wins`")),
     }
 }
 

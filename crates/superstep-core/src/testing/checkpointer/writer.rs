@@ -102,7 +102,7 @@ fn restore(schema: &Schema, loaded: &CheckpointTuple) -> Arc<AnyState> {
         let field = schema.field(schema.find(name).expect("a stored field is in the schema"));
         for (change, part) in log {
             let restored = field.ops.apply_delta(target, change, part.clone());
-            restored.unwrap_or_else(|fault| panic!("field `{name}` of {}: {fault}", loaded.checkpoint.id));
+            restored.unwrap_or_else(|error| panic!("field `{name}` of {}: {error}", loaded.checkpoint.id));
         }
     }
     state

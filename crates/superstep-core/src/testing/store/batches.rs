@@ -16,7 +16,7 @@ async fn is_there(store: &SharedStore, key: &str) -> bool {
 }
 
 /// Results are in the order of operations, each of the kind of its operation.
-pub async fn answers_come_in_order(open: StoreFactory) {
+pub async fn results_come_in_order(open: StoreFactory) {
     let (store, _) = open.open();
     let operations: Vec<StoreOp> = vec![
         GetOp::new("n", "a").into(),
@@ -26,11 +26,11 @@ pub async fn answers_come_in_order(open: StoreFactory) {
         DeleteOp::new("n", "a").into(),
         DeleteOp::new("n", "a").into(),
     ];
-    let answers = store.batch(operations).await.expect("batch");
+    let results = store.batch(operations).await.expect("batch");
     let [OpResult::Item(None), OpResult::Done, OpResult::Hits(hits), OpResult::Namespaces(spaces), first, second] =
-        &answers[..]
+        &results[..]
     else {
-        panic!("{answers:?}");
+        panic!("{results:?}");
     };
     assert_eq!((keys(hits), spaces), (vec!["a"], &vec!["n".into()]));
     assert_eq!((first, second), (&OpResult::Deleted(true), &OpResult::Deleted(false)));
@@ -48,10 +48,10 @@ pub async fn operations_see_earlier_ones_of_their_batch(open: StoreFactory) {
         GetOp::new("n", "a").into(),
         PutOp::new("n", "a", json!("three")).into(),
     ];
-    let answers = store.batch(operations).await.expect("batch");
-    assert!(matches!(&answers[1], OpResult::Item(Some(item)) if item.value == json!("one")), "{answers:?}");
-    assert!(matches!(&answers[3], OpResult::Hits(hits) if hits.len() == 1), "{answers:?}");
-    assert!(matches!(&answers[5], OpResult::Item(None)), "{answers:?}");
+    let results = store.batch(operations).await.expect("batch");
+    assert!(matches!(&results[1], OpResult::Item(Some(item)) if item.value == json!("one")), "{results:?}");
+    assert!(matches!(&results[3], OpResult::Hits(hits) if hits.len() == 1), "{results:?}");
+    assert!(matches!(&results[5], OpResult::Item(None)), "{results:?}");
     assert_eq!(store.get("n", "a").await.expect("get").expect("there").value, json!("three"));
 }
 
@@ -69,7 +69,7 @@ pub async fn all_or_nothing(open: StoreFactory) {
 }
 
 /// An empty batch returns no results.
-pub async fn an_empty_batch_is_nothing(open: StoreFactory) {
+pub async fn an_empty_batch_changes_nothing(open: StoreFactory) {
     let (store, _) = open.open();
     assert!(store.batch(Vec::new()).await.expect("batch").is_empty());
 }
@@ -78,8 +78,8 @@ pub async fn an_empty_batch_is_nothing(open: StoreFactory) {
 pub async fn many_puts_are_one_batch(open: StoreFactory) {
     let (store, _) = open.open();
     let puts = (0..500).map(|number| PutOp::new("n", format!("{number:03}"), json!({ "number": number })).into());
-    let answers = store.batch(puts.collect()).await.expect("batch");
-    assert!(answers.len() == 500 && answers.iter().all(|answer| *answer == OpResult::Done));
+    let results = store.batch(puts.collect()).await.expect("batch");
+    assert!(results.len() == 500 && results.iter().all(|result| *result == OpResult::Done));
     assert_eq!(store.search(SearchOp::new("n").limit(1_000)).await.expect("search").len(), 500);
 }
 
@@ -136,9 +136,9 @@ pub async fn batches_do_not_see_each_other_halfway(open: StoreFactory) {
                 for number in 0..10 {
                     block_on(store.batch(both(worker * 100 + number))).expect("batch");
                     let read = vec![GetOp::new("n", "a").into(), GetOp::new("n", "b").into()];
-                    let answers = block_on(store.batch(read)).expect("batch");
-                    let [OpResult::Item(Some(a)), OpResult::Item(Some(b))] = &answers[..] else {
-                        panic!("{answers:?}")
+                    let results = block_on(store.batch(read)).expect("batch");
+                    let [OpResult::Item(Some(a)), OpResult::Item(Some(b))] = &results[..] else {
+                        panic!("{results:?}")
                     };
                     assert_eq!(a.value, b.value);
                 }
@@ -153,8 +153,8 @@ macro_rules! store_batches {
     ($open:expr, $drive:expr) => {
         $crate::store_tests!(
             $open, $drive, batches:
-            answers_come_in_order, operations_see_earlier_ones_of_their_batch, all_or_nothing,
-            an_empty_batch_is_nothing,
+            results_come_in_order, operations_see_earlier_ones_of_their_batch, all_or_nothing,
+            an_empty_batch_changes_nothing,
             many_puts_are_one_batch, many_put_at_once, many_put_one_name_at_once, batches_do_not_see_each_other_halfway,
         );
     };

@@ -68,7 +68,7 @@ pub async fn one_of_several(open: StoreFactory) {
 }
 
 /// `Exists` matches any value, including null.
-pub async fn exists(open: StoreFactory) {
+pub async fn exists_matches_any_value_including_null(open: StoreFactory) {
     let cases: Vec<(Filter, &[usize])> = vec![
         (Filter::exists("a"), &[0, 1, 2, 3, 4]),
         (Filter::None(vec![Filter::exists("a")]), &[5]),
@@ -266,7 +266,7 @@ macro_rules! store_filters {
     ($open:expr, $drive:expr) => {
         $crate::store_tests!(
             $open, $drive, filters:
-            eq_and_ne_are_opposites, less_and_less_or_equal, greater_and_greater_or_equal, one_of_several, exists,
+            eq_and_ne_are_opposites, less_and_less_or_equal, greater_and_greater_or_equal, one_of_several, exists_matches_any_value_including_null,
             all_any_and_none, paths_traverse_objects_only, lists_and_objects_are_compared_completely,
             numbers_are_compared_by_value, texts_are_compared_by_bytes, zero_bytes_are_compared,
             hostile_keys_find_nothing, hostile_keys_and_values_are_found_as_they_are, the_langgraph_form_is_parsed,

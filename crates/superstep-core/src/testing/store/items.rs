@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::{BEGIN, StoreFactory};
+use super::{START_TIME, StoreFactory};
 use crate::error::ErrorCode;
 use crate::port::SharedStore;
 use crate::store::{ListNamespacesOp, MAX_KEY_BYTES, MAX_NAMESPACE_LENGTH, SearchOp, StoreNamespace};
@@ -32,7 +32,7 @@ pub async fn an_item_round_trips(open: StoreFactory) {
     let item = store.get(["users", "mia"], "food").await.expect("get").expect("there");
     assert_eq!((item.namespace, item.key.as_str()), (StoreNamespace::from(["users", "mia"]), "food"));
     assert_eq!(item.value, json!({ "likes": "curry" }));
-    assert_eq!((item.created_at, item.updated_at, item.expires_at), (BEGIN, BEGIN, None));
+    assert_eq!((item.created_at, item.updated_at, item.expires_at), (START_TIME, START_TIME, None));
 }
 
 /// Values of every kind are returned.
@@ -75,7 +75,10 @@ pub async fn missing_items_are_absent(open: StoreFactory) {
     let (store, _) = open.open();
     assert!(store.get("n", "k").await.expect("get").is_none());
     assert!(!store.delete("n", "k").await.expect("delete"));
-    assert!(store.list_namespaces(ListNamespacesOp::default()).await.expect("list").is_empty(), "asking makes nothing");
+    assert!(
+        store.list_namespaces(ListNamespacesOp::default()).await.expect("list").is_empty(),
+        "a read must not create an item"
+    );
 }
 
 /// A put replaces the value, keeps the creation time and sets the update time.
@@ -85,7 +88,7 @@ pub async fn a_put_replaces(open: StoreFactory) {
     clock.advance(5);
     store.put("n", "k", json!({ "a": 3 })).await.expect("put");
     let item = store.get("n", "k").await.expect("get").expect("there");
-    assert_eq!((item.value, item.created_at, item.updated_at), (json!({ "a": 3 }), BEGIN, BEGIN + 5_000_000));
+    assert_eq!((item.value, item.created_at, item.updated_at), (json!({ "a": 3 }), START_TIME, START_TIME + 5_000_000));
     assert_eq!(store.search(SearchOp::new("n")).await.expect("search").len(), 1);
 }
 
@@ -101,7 +104,7 @@ pub async fn deleted_items_are_absent(open: StoreFactory) {
     clock.advance(1);
     store.put("n", "k", json!("again")).await.expect("put");
     let item = store.get("n", "k").await.expect("get").expect("there");
-    assert_eq!(item.created_at, BEGIN + 1_000_000, "it is another item");
+    assert_eq!(item.created_at, START_TIME + 1_000_000, "it is another item");
 }
 
 /// The same key in two namespaces is two items, however similar the namespaces are.
@@ -119,7 +122,7 @@ pub async fn namespaces_do_not_mix(open: StoreFactory) {
 }
 
 /// A key is compared by its bytes: no case folding, no pattern, no Unicode normalisation.
-pub async fn keys_are_bytes(open: StoreFactory) {
+pub async fn keys_may_be_any_bytes(open: StoreFactory) {
     let (store, _) = open.open();
     let names =
         ["k", "K", " k", "k ", "%", "_", "*", "ä", "a\u{308}", "ﬀ", "ff", "k\0", "\0", "ß", "ss", "😀", "NULL", "0"];
@@ -135,7 +138,7 @@ pub async fn keys_are_bytes(open: StoreFactory) {
 }
 
 /// Names that would be code in a database statement are plain names.
-pub async fn hostile_names_are_names(open: StoreFactory) {
+pub async fn names_are_escaped(open: StoreFactory) {
     let (store, _) = open.open();
     store.put("safe", "k", json!(1)).await.expect("put");
     let hostile = ["x') OR 1=1 --", "'; DROP TABLE memory; --", "\" OR \"\"=\"", "$1", "?1", "\\", "{}", "@schema@"];
@@ -193,7 +196,7 @@ macro_rules! store_items {
             an_item_round_trips, values_of_every_kind_round_trip, numbers_round_trip_exactly, any_text_round_trips,
             large_values_round_trip, a_value_nested_too_deeply_is_rejected, missing_items_are_absent, a_put_replaces,
             deleted_items_are_absent,
-            namespaces_do_not_mix, keys_are_bytes, hostile_names_are_names, the_longest_names_work,
+            namespaces_do_not_mix, keys_may_be_any_bytes, names_are_escaped, the_longest_names_work,
             invalid_names_are_rejected,
         );
     };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use super::{BEGIN, StoreFactory, keys, search_indices};
+use super::{START_TIME, StoreFactory, keys, search_indices};
 use crate::port::SharedStore;
 use crate::store::{GetOp, LexicalEmbedder, ListNamespacesOp, PutOp, SearchOp};
 
@@ -23,7 +23,7 @@ pub async fn expired_items_are_absent(open: StoreFactory) {
     let (store, clock) = open.open();
     put_for_a_minute(&store, "k").await;
     let item = store.get_with(GetOp::new("n", "k").refresh(false)).await.expect("get").expect("there");
-    assert_eq!(item.expires_at, Some(BEGIN + 60_000_000));
+    assert_eq!(item.expires_at, Some(START_TIME + 60_000_000));
     clock.advance(59);
     assert!(is_there(&store, "k").await);
     clock.advance(1);
@@ -51,7 +51,7 @@ pub async fn put_after_expiry_creates_a_new_item(open: StoreFactory) {
     clock.advance(60);
     store.put("n", "k", json!("new")).await.expect("put");
     let item = store.get("n", "k").await.expect("get").expect("there");
-    assert_eq!((item.created_at, item.expires_at), (BEGIN + 60_000_000, None));
+    assert_eq!((item.created_at, item.expires_at), (START_TIME + 60_000_000, None));
     clock.advance(1_000_000);
     assert!(is_there(&store, "k").await, "a put without a TTL does not expire");
 }
@@ -63,8 +63,8 @@ pub async fn get_refreshes_ttl(open: StoreFactory) {
     for round in 1..=3 {
         clock.advance(50);
         let item = store.get("n", "k").await.expect("get").expect("there");
-        assert_eq!(item.expires_at, Some(BEGIN + (50 * round + 60) * 1_000_000));
-        assert_eq!(item.updated_at, BEGIN, "it was not changed");
+        assert_eq!(item.expires_at, Some(START_TIME + (50 * round + 60) * 1_000_000));
+        assert_eq!(item.updated_at, START_TIME, "it was not changed");
     }
     clock.advance(60);
     assert!(!is_there(&store, "k").await);
@@ -90,9 +90,9 @@ pub async fn search_refreshes_ttl(open: StoreFactory) {
     }
     clock.advance(50);
     let hits = store.search(SearchOp::new("n").limit(1)).await.expect("search");
-    assert_eq!((keys(&hits), hits[0].item.expires_at), (vec!["a"], Some(BEGIN + 110_000_000)));
+    assert_eq!((keys(&hits), hits[0].item.expires_at), (vec!["a"], Some(START_TIME + 110_000_000)));
     let hits = store.search(SearchOp::new("n").query("word").limit(1).offset(1)).await.expect("search");
-    assert_eq!((keys(&hits), hits[0].item.expires_at), (vec!["b"], Some(BEGIN + 110_000_000)));
+    assert_eq!((keys(&hits), hits[0].item.expires_at), (vec!["b"], Some(START_TIME + 110_000_000)));
     store.search(SearchOp::new("n").refresh(false)).await.expect("search");
     clock.advance(10);
     assert_eq!(keys(&store.search(SearchOp::new("n")).await.expect("search")), ["a", "b"]);

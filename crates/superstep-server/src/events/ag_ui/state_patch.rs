@@ -14,10 +14,10 @@ use crate::graphs::registry::{ServedGraph, output_values};
 
 /// State that the client has.
 pub(super) struct StateTracker {
-    served: Arc<dyn ServedGraph>,
+    graph: Arc<dyn ServedGraph>,
     client_state: ClientState,
     /// State event of the last loaded checkpoint, to be sent next.
-    next: Option<Value>,
+    next_patch: Option<Value>,
 }
 
 /// Known state of the client: a value, or a checkpoint whose state was not needed yet.
@@ -41,8 +41,8 @@ impl CheckpointRef {
 }
 
 impl StateTracker {
-    pub(super) fn new(served: Arc<dyn ServedGraph>) -> Self {
-        Self { served, client_state: ClientState::State(Value::Null), next: None }
+    pub(super) fn new(graph: Arc<dyn ServedGraph>) -> Self {
+        Self { graph, client_state: ClientState::State(Value::Null), next_patch: None }
     }
 
     /// Sets the state that was sent in full.
@@ -63,20 +63,20 @@ impl StateTracker {
             ClientState::State(before) => before,
             ClientState::At(checkpoint_ref) => self.read(&checkpoint_ref).await.unwrap_or_default(),
         };
-        self.next = diff(&before, &state);
+        self.next_patch = diff(&before, &state);
         self.client_state = ClientState::State(state);
     }
 
     /// Takes the state event of the last loaded checkpoint.
     pub(super) fn take_patch(&mut self) -> Option<Value> {
-        self.next.take()
+        self.next_patch.take()
     }
 
     async fn read(&self, checkpoint_ref: &CheckpointRef) -> Option<Value> {
         let query = HistoryQuery { step: checkpoint_ref.step, ..HistoryQuery::default() };
-        let states = self.served.history(&checkpoint_ref.thread, &query).await.ok()?;
+        let states = self.graph.history(&checkpoint_ref.thread, &query).await.ok()?;
         let matching = states.into_iter().find(|state| state.checkpoint_id.to_string() == checkpoint_ref.checkpoint);
-        matching.map(|state| output_values(state.values, &self.served.output_schema()))
+        matching.map(|state| output_values(state.values, &self.graph.output_schema()))
     }
 }
 
@@ -98,8 +98,8 @@ fn patch(old: &Map<String, Value>, new: &Map<String, Value>) -> Vec<Value> {
             (Some(before), after) if before == after => {}
             (Some(Value::Array(before)), Value::Array(after)) if after.starts_with(before) => {
                 let path = format!("{path}/-");
-                let more = after[before.len()..].iter();
-                operations.extend(more.map(|item| json!({ "op": "add", "path": path, "value": item })));
+                let added = after[before.len()..].iter();
+                operations.extend(added.map(|item| json!({ "op": "add", "path": path, "value": item })));
             }
             (Some(_), after) => operations.push(json!({ "op": "replace", "path": path, "value": after })),
             (None, after) => operations.push(json!({ "op": "add", "path": path, "value": after })),

@@ -28,27 +28,29 @@ pub(crate) struct OrphanDetector {
     /// Offset of the next page of the list.
     offset: usize,
     /// Number of completed passes over the list.
-    scan: u64,
+    pass: u64,
 }
 
 struct Observation {
     run: UnfinishedRun,
     /// Time at which the record was first seen in its present form.
-    since: Instant,
+    first_seen: Instant,
     /// True if the thread had no lease at the last scan.
     was_unleased: bool,
-    pass: u64,
+    /// Last pass over the list in which the run was listed.
+    last_pass: u64,
 }
 
 impl OrphanDetector {
     fn observe(&mut self, run: UnfinishedRun) {
-        let (pass, now) = (self.scan, Instant::now());
-        let new_observation = |run: UnfinishedRun| Observation { run, since: now, was_unleased: false, pass };
+        let (pass, now) = (self.pass, Instant::now());
+        let new_observation =
+            |run: UnfinishedRun| Observation { run, first_seen: now, was_unleased: false, last_pass: pass };
         let observation = self.observations.entry(run.run).or_insert_with(|| new_observation(run.clone()));
         if observation.run != run {
             *observation = new_observation(run);
         }
-        observation.pass = pass;
+        observation.last_pass = pass;
     }
 
     /// Observes one page, and returns the runs to check. After the last page, runs that are no longer listed are
@@ -70,9 +72,9 @@ impl OrphanDetector {
         to_check.dedup();
         self.offset = if is_last { 0 } else { self.offset + PAGE };
         if is_last {
-            let pass = self.scan;
-            self.observations.retain(|_, observation| observation.pass >= pass);
-            self.scan += 1;
+            let pass = self.pass;
+            self.observations.retain(|_, observation| observation.last_pass >= pass);
+            self.pass += 1;
         }
         to_check
     }
@@ -95,11 +97,11 @@ impl RunService {
         let mut orphans = Vec::new();
         for run in detector.finish_page(page) {
             let Some(observation) = detector.observations.get_mut(&run) else { continue };
-            let is_moved = queued.contains(&run) || self.active_run(&observation.run.thread).is_some();
+            let is_handled = queued.contains(&run) || self.active_run(&observation.run.thread).is_some();
             // A graph that is not registered here may be served by another program on the same storage.
             let is_free =
-                !is_moved && self.graph(&observation.run.graph).is_ok() && !self.is_leased(&observation.run).await;
-            if is_free && observation.was_unleased && observation.since.elapsed() >= STARTUP_GRACE {
+                !is_handled && self.graph(&observation.run.graph).is_ok() && !self.is_leased(&observation.run).await;
+            if is_free && observation.was_unleased && observation.first_seen.elapsed() >= STARTUP_GRACE {
                 orphans.push(observation.run.clone());
                 // Dropping the observation starts it anew, so that a run that is still alive is rarely recovered.
                 detector.observations.remove(&run);

@@ -17,8 +17,8 @@ use crate::runs::status::ThreadLease;
 
 impl RunService {
     /// Publishes the final event of a run that has ended, if the journal lacks it.
-    pub(crate) async fn publish_final_event(&self, served: &dyn ServedGraph, record: &RunRecord, lease: &ThreadLease) {
-        if let Err(problem) = self.try_publish_final_event(served, record, lease).await {
+    pub(crate) async fn publish_final_event(&self, graph: &dyn ServedGraph, record: &RunRecord, lease: &ThreadLease) {
+        if let Err(problem) = self.try_publish_final_event(graph, record, lease).await {
             let run = record.request.run;
             tracing::warn!(%run, "the final event of a run could not be published: {}", problem.detail());
         }
@@ -26,20 +26,20 @@ impl RunService {
 
     async fn try_publish_final_event(
         &self,
-        served: &dyn ServedGraph,
+        graph: &dyn ServedGraph,
         record: &RunRecord,
         lease: &ThreadLease,
     ) -> Result<(), Problem> {
         let (thread, run) = (&record.request.thread, record.request.run);
         let newest = self.last_event_number(thread).await?;
-        let last = first_event(served, thread, (newest.checked_sub(1), None)).await?;
-        let start = first_event(served, thread, (None, Some(run))).await?;
+        let last = first_event(graph, thread, (newest.checked_sub(1), None)).await?;
+        let start = first_event(graph, thread, (None, Some(run))).await?;
         let Some(start) = start.filter(|_| !last.is_some_and(|last| is_final_event(&last.event))) else {
             return Ok(());
         };
         let number = next_number_after_crash(newest) + 1;
         let event =
-            build_final_event(start.event, number, final_event_data(served, record, &served.state(thread).await?));
+            build_final_event(start.event, number, final_event_data(graph, record, &graph.state(thread).await?));
         let event = StoredEvent { number, run, payload: AnyValue::json(event) };
         let commit = Commit { events: vec![event], ..Commit::empty(lease.lease.clone(), "".into()) };
         Ok(self.checkpointer().commit(&commit).await?)
@@ -47,11 +47,11 @@ impl RunService {
 }
 
 async fn first_event(
-    served: &dyn ServedGraph,
+    graph: &dyn ServedGraph,
     thread: &ThreadId,
     (after, run): (Option<u64>, Option<RunId>),
 ) -> Result<Option<JournalEvent>, Problem> {
-    let events = served.events(thread, &EventsQuery { after, run, limit: Some(1) }).await?;
+    let events = graph.events(thread, &EventsQuery { after, run, limit: Some(1) }).await?;
     Ok(events.into_iter().next())
 }
 
@@ -67,19 +67,19 @@ fn build_final_event(mut event: Value, number: u64, (kind, data): (&str, Value))
     event
 }
 
-fn final_event_data(served: &dyn ServedGraph, record: &RunRecord, state: &ThreadState) -> (&'static str, Value) {
+fn final_event_data(graph: &dyn ServedGraph, record: &RunRecord, state: &ThreadState) -> (&'static str, Value) {
     if record.status == RunStatus::Failed {
         return ("on_chain_error", json!({ "error": record.error }));
     }
-    let mut output = output_values(state.values.clone(), &served.output_schema());
+    let mut output = output_values(state.values.clone(), &graph.output_schema());
     if state.interrupts().next().is_some() {
         let interrupts = state.tasks.iter().flat_map(|task| {
-            task.interrupts.iter().map(move |question| {
-                let mut interrupt = json!({"id": question.id.to_string(), "value": question.value, "node": task.name});
-                if let Some(schema) = &question.schema {
-                    interrupt["schema"] = schema.clone();
+            task.interrupts.iter().map(move |interrupt| {
+                let mut value = json!({"id": interrupt.id.to_string(), "value": interrupt.value, "node": task.name});
+                if let Some(schema) = &interrupt.schema {
+                    value["schema"] = schema.clone();
                 }
-                interrupt
+                value
             })
         });
         output["__interrupt__"] = interrupts.collect();

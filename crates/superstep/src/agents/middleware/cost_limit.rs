@@ -133,10 +133,10 @@ impl Cost {
 
     /// Returns a description of the limit that is reached, or `None`.
     fn exceeded_limit(self, limit: CostBound, scope: &str) -> Option<String> {
-        if limit.tokens.is_some_and(|most| self.tokens >= most) {
+        if limit.tokens.is_some_and(|max| self.tokens >= max) {
             return Some(format!("the {scope} has used {} tokens and reached its limit", self.tokens));
         }
-        let is_over = limit.cents.is_some_and(|most| self.cents >= most);
+        let is_over = limit.cents.is_some_and(|max| self.cents >= max);
         is_over.then(|| format!("the {scope} has cost {:.4} cents and reached its limit", self.cents))
     }
 }
@@ -157,7 +157,7 @@ struct CostState {
 
 impl CostState {
     fn in_turn_of(self, hook: &HookContext) -> Self {
-        let turn = hook.turn().message().map(str::to_owned);
+        let turn = hook.turn().message_id().map(str::to_owned);
         if self.turn == turn { self } else { Self { turn, in_turn: Cost::default(), ..self } }
     }
 

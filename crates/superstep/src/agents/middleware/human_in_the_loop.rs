@@ -113,7 +113,7 @@ impl Middleware for HumanInTheLoop {
         let decisions = self.request_decisions(hook.task(), &calls_with_specs).await?;
         let mut edits = tools.apply_decisions(message, pending.into_iter().zip(decisions));
         let rejected =
-            others.into_iter().filter_map(|call| Some(rejected_tool_message(call, &tools.problem(&call.name)?)));
+            others.into_iter().filter_map(|call| Some(rejected_tool_message(call, &tools.diagnostic(&call.name)?)));
         edits.0.extend(rejected.map(MessageUpdate::Put));
         Ok(HookUpdate::none().messages(edits))
     }
@@ -132,7 +132,7 @@ impl ToolsWithPolicy<'_> {
 
     /// Returns the reason why a tool cannot run. An unknown tool is rejected here, because it may be available again
     /// when no approval is requested any more.
-    fn problem(&self, tool: &str) -> Option<String> {
+    fn diagnostic(&self, tool: &str) -> Option<String> {
         match self.spec(tool) {
             Some(spec) => self.policy.is_denied(spec).then(|| format!("the policy denies `{tool}`")),
             None => {
@@ -149,13 +149,14 @@ impl ToolsWithPolicy<'_> {
         message: &Message,
         decisions: impl Iterator<Item = (&'a ToolCall, Decision)>,
     ) -> MessageUpdates {
-        let (mut edited, mut answers) = (message.clone(), Vec::new());
+        let (mut edited, mut tool_results) = (message.clone(), Vec::new());
         for (call, decision) in decisions {
             match decision {
                 Decision::Approve => {}
                 Decision::Edit { edited_action: EditedAction { name, args } } => {
                     let name = name.unwrap_or_else(|| call.name.clone());
-                    answers.extend(self.problem(&name).map(|problem| rejected_tool_message(call, &problem)));
+                    tool_results
+                        .extend(self.diagnostic(&name).map(|diagnostic| rejected_tool_message(call, &diagnostic)));
                     let calls = edited.tool_calls.iter_mut();
                     calls.filter(|edited_call| edited_call.id == call.id).for_each(|edited_call| {
                         (edited_call.name, edited_call.args) = (name.clone(), args.clone().into());
@@ -163,15 +164,16 @@ impl ToolsWithPolicy<'_> {
                 }
                 Decision::Reject { message } => {
                     let reason = message.filter(|reason| !reason.is_empty());
-                    answers.push(rejected_tool_message(call, reason.as_deref().unwrap_or("the call was rejected")));
+                    tool_results
+                        .push(rejected_tool_message(call, reason.as_deref().unwrap_or("the call was rejected")));
                 }
                 Decision::Respond { message } => {
-                    answers.push(Message::tool(&call.id, message).with_name(&call.name));
+                    tool_results.push(Message::tool(&call.id, message).with_name(&call.name));
                 }
             }
         }
         let edited = Some(edited).filter(|edited| edited != message);
-        edited.into_iter().chain(answers).collect()
+        edited.into_iter().chain(tool_results).collect()
     }
 }
 
@@ -183,11 +185,11 @@ struct BatchDecision {
 async fn interrupt_for_all(cx: &TaskContext, calls: &[(&ToolCall, &ToolSpec)]) -> Result<Vec<Decision>, NodeError> {
     let schema = schema_together(calls.len());
     let text = "Approve these tool calls?";
-    let answer = cx
+    let resume_value = cx
         .interrupts()
         .raise_with_schema("approve tool calls", action_requests_json(calls), text, Some(schema))
         .await?;
-    let BatchDecision { decisions } = serde_json::from_value(answer)?;
+    let BatchDecision { decisions } = serde_json::from_value(resume_value)?;
     match decisions.len() == calls.len() {
         true => Ok(decisions),
         // The schema of the interrupt already rejects this; no call may run after an incomplete list of decisions.
@@ -201,10 +203,10 @@ async fn interrupt_per_call(cx: &TaskContext, calls: &[(&ToolCall, &ToolSpec)]) 
         Box::pin(async move {
             let text = format!("Approve this call of `{}`?", call.name);
             let schema = schema(Some(&call.name));
-            let answer = interrupts
+            let resume_value = interrupts
                 .raise_with_schema("approve tool call", action_request_json(call, spec), &text, Some(schema))
                 .await?;
-            Ok(serde_json::from_value(answer)?)
+            Ok(serde_json::from_value(resume_value)?)
         })
     });
     join_all(requests.collect()).await

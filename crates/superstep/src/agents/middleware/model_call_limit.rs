@@ -66,12 +66,12 @@ impl Middleware for ModelCallLimit {
 
     async fn before_model(&self, hook: HookContext) -> Result<HookUpdate, NodeError> {
         let mut counts: CallCounts = hook.middleware_state()?;
-        let turn = hook.turn().message().map(str::to_owned);
+        let turn = hook.turn().message_id().map(str::to_owned);
         if counts.turn != turn {
             counts = CallCounts { turn, in_turn: 0, ..counts };
         }
         let over = [(counts.in_turn, self.turn, "in this turn"), (counts.on_thread, self.thread, "on this thread")];
-        let over = over.into_iter().find(|(count, most, _)| most.is_some_and(|most| *count >= most));
+        let over = over.into_iter().find(|(count, max, _)| max.is_some_and(|max| *count >= max));
         if let Some((calls, _, scope)) = over {
             return reached(&format!("model call limit of {calls} reached {scope}"), self.fails);
         }

@@ -32,7 +32,7 @@ impl ModelFallback {
     }
 
     /// Adds a model that is called if all previous models fail.
-    pub fn or(mut self, model: impl Into<SharedModel>) -> Self {
+    pub fn fallback_to(mut self, model: impl Into<SharedModel>) -> Self {
         self.0.push(model.into());
         self
     }
@@ -46,7 +46,8 @@ impl Middleware for ModelFallback {
     async fn wrap_model_call(&self, mut request: ModelRequest, next: NextModel) -> Result<ChatResponse, NodeError> {
         let mut others = self.0.iter().cloned();
         if let Some(first) = others.next() {
-            request.model = others.fold(request.model.with_fallback(first), |chain, other| chain.then(other)).share();
+            request.model =
+                others.fold(request.model.with_fallback(first), |chain, other| chain.fallback_to(other)).share();
         }
         next.run(request).await
     }

@@ -79,10 +79,10 @@ impl Summarization {
     }
 
     fn is_long(&self, messages: &Messages) -> bool {
-        self.messages.is_some_and(|most| messages.len() >= most)
-            || self.tokens.is_some_and(|most| {
+        self.messages.is_some_and(|max| messages.len() >= max)
+            || self.tokens.is_some_and(|max| {
                 let tokens: u64 = messages.iter().map(|message| count_tokens(message).tokens).sum();
-                tokens >= most
+                tokens >= max
             })
     }
 
@@ -92,7 +92,7 @@ impl Summarization {
         while cut > 0 && messages.get(cut).is_some_and(|message| message.role == Role::Tool) {
             cut -= 1;
         }
-        let older = messages.shared().take(cut).filter(|message| message.role != Role::System);
+        let older = messages.iter_arcs().take(cut).filter(|message| message.role != Role::System);
         older.cloned().collect()
     }
 }

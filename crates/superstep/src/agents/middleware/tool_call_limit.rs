@@ -108,11 +108,11 @@ impl Middleware for ToolCallLimit {
             return Ok(HookUpdate::none());
         }
         let mut counts: CallCounts = hook.middleware_state()?;
-        let turn = hook.turn().message().map(str::to_owned);
+        let turn = hook.turn().message_id().map(str::to_owned);
         if counts.turn != turn {
             counts = CallCounts { turn, in_turn: 0, ..counts };
         }
-        let remaining_calls = |most: Option<u32>, used: u32| most.map_or(u32::MAX, |most| most.saturating_sub(used));
+        let remaining_calls = |max: Option<u32>, used: u32| max.map_or(u32::MAX, |max| max.saturating_sub(used));
         let remaining = remaining_calls(self.turn, counts.in_turn).min(remaining_calls(self.thread, counts.on_thread));
         let remaining = usize::try_from(remaining).unwrap_or(usize::MAX).min(counted.len());
         let (_, beyond) = counted.split_at(remaining);

@@ -107,14 +107,14 @@ impl Middleware for ToolSelector {
         let is_shown = |name: &String| picked.contains(name) || self.is_always_shown(&request, name);
         let (offered, held_back): (Vec<_>, Vec<_>) = tools.into_iter().partition(|tool| is_shown(&tool.name));
         request.request.tools = offered;
-        let mut answer = next.run(request).await?;
-        let called = |name: &str| answer.message.tool_calls.iter().any(|call| call.name == name);
+        let mut response = next.run(request).await?;
+        let called = |name: &str| response.message.tool_calls.iter().any(|call| call.name == name);
         let called: Vec<Value> =
             held_back.iter().filter(|tool| called(&tool.name)).map(|tool| tool.name.as_str().into()).collect();
         if !called.is_empty() {
-            answer.message.metadata.insert(EXCLUDED_TOOLS.to_owned(), called.into());
+            response.message.metadata.insert(EXCLUDED_TOOLS.to_owned(), called.into());
         }
-        Ok(answer)
+        Ok(response)
     }
 
     async fn after_model(&self, hook: HookContext) -> Result<HookUpdate, NodeError> {

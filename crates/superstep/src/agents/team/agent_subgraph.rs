@@ -151,8 +151,8 @@ impl CollectOutput {
     fn handoff_back_messages(&self, team: &str, id: String) -> [Message; 2] {
         let call = ToolCall::new(id.as_str(), back_name(team), serde_json::json!({}));
         let call_message = Message::assistant(format!("Transferring back to {team}.")).with_tool_calls([call.clone()]);
-        let answer = Message::tool(id, format!("transferred back to {team}")).with_name(call.name);
-        [self.with_agent_name(call_message), answer]
+        let tool_result = Message::tool(id, format!("transferred back to {team}")).with_name(call.name);
+        [self.with_agent_name(call_message), tool_result]
     }
 
     /// Returns the next agent, with the results of ignored handoffs: one agent is active at a time.

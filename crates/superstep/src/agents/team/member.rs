@@ -142,7 +142,7 @@ pub(crate) fn check<C>(members: &[TeamMember<C>]) -> Result<()> {
 
 /// Checks an agent name that becomes part of the tool name `tool`.
 pub(crate) fn check_name(name: &str, tool: &str) -> Result<()> {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
+    let is_plain = |character: char| character.is_ascii_alphanumeric() || character == '_' || character == '-';
     if !name.is_empty() && name.chars().all(is_plain) && tool.len() <= MAX_TOOL_NAME_BYTES {
         return Ok(());
     }

@@ -115,8 +115,8 @@ impl<C: Send + Sync + 'static> Supervisor<C> {
     }
 
     /// Sets which messages of an agent are added to the conversation. Default: the last one.
-    pub fn output_mode(mut self, results: OutputMode) -> Self {
-        self.output_mode = results;
+    pub fn output_mode(mut self, mode: OutputMode) -> Self {
+        self.output_mode = mode;
         self
     }
 
@@ -242,11 +242,11 @@ impl HandoffLimit {
 async fn answer(mut request: ModelRequest, next: NextModel) -> Result<ChatResponse, NodeError> {
     let by = request.response_tool.clone();
     request.request.tool_choice = by.clone().map_or(ToolChoice::None, ToolChoice::Named);
-    let mut answer = next.run(request).await?;
-    let requested_calls = answer.message.tool_calls.len();
-    answer.message.tool_calls.retain(|call| by.as_ref() == Some(&call.name));
-    if answer.message.tool_calls.len() < requested_calls {
-        answer.message.metadata.insert("out_of_rounds".to_owned(), true.into());
+    let mut response = next.run(request).await?;
+    let requested_calls = response.message.tool_calls.len();
+    response.message.tool_calls.retain(|call| by.as_ref() == Some(&call.name));
+    if response.message.tool_calls.len() < requested_calls {
+        response.message.metadata.insert("out_of_rounds".to_owned(), true.into());
     }
-    Ok(answer)
+    Ok(response)
 }

@@ -78,7 +78,7 @@ impl<C: Send + Sync + 'static> Swarm<C> {
         member::check(&self.members)?;
         let agents: Vec<(String, String)> =
             self.members.iter().map(|member| (member.name.clone(), member.description.clone())).collect();
-        is_known(&agents, &self.default_active_agent, "default agent")?;
+        exists(&agents, &self.default_active_agent, "default agent")?;
         let mut graph = StateGraph::<SwarmState, C>::new(&self.name);
         let handles: Vec<_> = agents.iter().map(|(name, _)| graph.reserve_node(name)).collect();
         for (member, handle) in self.members.into_iter().zip(&handles) {
@@ -113,11 +113,11 @@ fn handoff_targets<C>(member: &TeamMember<C>, agents: &[(String, String)]) -> Re
         return Ok(agents.iter().map(|(name, _)| name.clone()).filter(|name| *name != member.name).collect());
     };
     let prefix = format!("handoff of `{}` to", member.name);
-    named.iter().try_for_each(|name| is_known(agents, name, &prefix))?;
+    named.iter().try_for_each(|name| exists(agents, name, &prefix))?;
     Ok(named.clone())
 }
 
-fn is_known(agents: &[(String, String)], name: &str, prefix: &str) -> Result<()> {
+fn exists(agents: &[(String, String)], name: &str, prefix: &str) -> Result<()> {
     if agents.iter().any(|(agent, _)| agent == name) {
         return Ok(());
     }

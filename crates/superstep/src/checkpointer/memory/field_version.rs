@@ -101,7 +101,7 @@ impl FieldVersion {
             false => 0,
         };
         match (self.part.get::<Messages>(), self.part.get::<Vec<Arc<Message>>>()) {
-            (Some(messages), _) => messages.shared().map(&mut count).sum(),
+            (Some(messages), _) => messages.iter_arcs().map(&mut count).sum(),
             (None, Some(messages)) => messages.iter().map(&mut count).sum(),
             (None, None) => length(&self.part),
         }
@@ -175,29 +175,29 @@ pub(super) struct VersionTable {
 
 impl VersionTable {
     /// Creates a table of all fields.
-    pub(super) fn full(heads: &LatestVersions) -> Self {
-        let versions = heads.iter().enumerate().filter_map(|(field, head)| Some((field as u32, head.clone()?)));
+    pub(super) fn full(value_index: &LatestVersions) -> Self {
+        let versions = value_index.iter().enumerate().filter_map(|(field, head)| Some((field as u32, head.clone()?)));
         Self { slots: versions.collect(), prev: None, depth: 0 }
     }
 
     /// Creates the table after `changed` changed on top of `prev`: a full table once per as many checkpoints as there
     /// are fields, so that the cost per checkpoint is constant.
-    pub(super) fn after(prev: &Arc<Self>, changed: ChangedVersions, heads: &LatestVersions) -> Self {
-        if heads.len() <= FEW || prev.depth + 1 >= heads.len().min(MAX_TABLE_CHAIN) {
-            return Self::full(heads);
+    pub(super) fn after(prev: &Arc<Self>, changed: ChangedVersions, value_index: &LatestVersions) -> Self {
+        if value_index.len() <= FEW || prev.depth + 1 >= value_index.len().min(MAX_TABLE_CHAIN) {
+            return Self::full(value_index);
         }
         Self { slots: changed, prev: Some(prev.clone()), depth: prev.depth + 1 }
     }
 
     /// Returns the version of each of `fields` fields.
-    pub(super) fn heads(&self, fields: usize) -> Vec<Option<&Arc<FieldVersion>>> {
-        let mut heads = vec![None; fields];
+    pub(super) fn value_index(&self, fields: usize) -> Vec<Option<&Arc<FieldVersion>>> {
+        let mut value_index = vec![None; fields];
         for table in std::iter::successors(Some(self), |table| table.prev.as_deref()) {
             for (field, version) in &table.slots {
-                heads[*field as usize].get_or_insert(version);
+                value_index[*field as usize].get_or_insert(version);
             }
         }
-        heads
+        value_index
     }
 }
 

@@ -58,7 +58,7 @@ struct PreparedCheckpoint {
     changed_versions: ChangedVersions,
     parent: Option<Arc<VersionTable>>,
     /// Values of the parent, if the parent is not the latest checkpoint.
-    heads: Option<LatestVersions>,
+    value_index: Option<LatestVersions>,
 }
 
 impl History {
@@ -115,15 +115,15 @@ impl History {
     }
 
     fn prepare(&mut self, checkpoint: &Checkpoint, commit: &Commit) -> Result<PreparedCheckpoint> {
-        let (mut parent, mut heads) = (None, None);
+        let (mut parent, mut value_index) = (None, None);
         match checkpoint.parent {
-            None => heads = Some(LatestVersions::new()),
+            None => value_index = Some(LatestVersions::new()),
             Some(id) => {
                 let parent_index = self.index_of(id).ok_or_else(|| checkpoint_not_found(id))?;
                 let table = self.saved[parent_index].table.clone();
                 if parent_index + 1 != self.saved.len() {
-                    let shared = table.heads(self.names.len());
-                    heads = Some(shared.into_iter().map(|head| head.cloned()).collect());
+                    let shared = table.value_index(self.names.len());
+                    value_index = Some(shared.into_iter().map(|head| head.cloned()).collect());
                 }
                 parent = Some(table);
             }
@@ -131,7 +131,7 @@ impl History {
         let changes = commit.changes.iter().filter(|change| !change.change.is_unchanged());
         // An index is permanent, even if the commit fails: without a value it has no effect.
         let numbers: SmallVec<[u32; 4]> = changes.clone().map(|change| self.number(&change.field)).collect();
-        let base = heads.as_ref().unwrap_or(&self.latest_versions);
+        let base = value_index.as_ref().unwrap_or(&self.latest_versions);
         let mut changed_versions = ChangedVersions::with_capacity(numbers.len());
         for (number, change) in numbers.into_iter().zip(changes) {
             let is_in_order = changed_versions.last().is_none_or(|(last, _)| *last < number);
@@ -141,7 +141,7 @@ impl History {
             let head = base.get(number as usize).and_then(Option::as_ref);
             changed_versions.push((number, Arc::new(version(head, change, commit.state.as_ref(), self.order)?)));
         }
-        Ok(PreparedCheckpoint { changed_versions, parent, heads })
+        Ok(PreparedCheckpoint { changed_versions, parent, value_index })
     }
 
     fn number(&mut self, field: &Arc<str>) -> u32 {
@@ -166,9 +166,9 @@ impl History {
     }
 
     fn add(&mut self, checkpoint: &Arc<Checkpoint>, ready: PreparedCheckpoint) {
-        let PreparedCheckpoint { changed_versions, parent, heads } = ready;
-        if let Some(heads) = heads {
-            self.latest_versions = heads;
+        let PreparedCheckpoint { changed_versions, parent, value_index } = ready;
+        if let Some(value_index) = value_index {
+            self.latest_versions = value_index;
         }
         self.latest_versions.resize(self.names.len(), None);
         for (number, version) in &changed_versions {
@@ -206,14 +206,14 @@ impl History {
     }
 
     fn has_changes(&self, saved: &SavedCheckpoint, commit: &Commit) -> bool {
-        let heads = saved.table.heads(self.names.len());
+        let value_index = saved.table.value_index(self.names.len());
         let is_from_checkpoint = |version: &&Arc<FieldVersion>| version.made_by == saved.order;
         let mut changes = commit.changes.iter().filter(|change| !change.change.is_unchanged());
-        let stored = heads.iter().flatten().copied().filter(is_from_checkpoint).count();
+        let stored = value_index.iter().flatten().copied().filter(is_from_checkpoint).count();
         stored == changes.clone().count()
             && changes.all(|change| {
                 let number = self.find(&change.field);
-                let version = number.and_then(|number| heads[number as usize]).filter(is_from_checkpoint);
+                let version = number.and_then(|number| value_index[number as usize]).filter(is_from_checkpoint);
                 version.is_some_and(|version| matches_change(version, change, commit.state.as_ref()))
             })
     }
@@ -239,7 +239,7 @@ impl History {
         if index + 1 == self.saved.len() {
             fields.extend(self.latest_versions.iter().map(Option::as_ref).enumerate().filter_map(field));
         } else {
-            fields.extend(saved.table.heads(self.names.len()).into_iter().enumerate().filter_map(field));
+            fields.extend(saved.table.value_index(self.names.len()).into_iter().enumerate().filter_map(field));
         }
         CheckpointTuple { checkpoint: saved.checkpoint.clone(), fields, pending: saved.pending().to_vec() }
     }
@@ -284,7 +284,7 @@ impl History {
         self.index_by_id =
             self.saved.iter().enumerate().map(|(index, saved)| (saved.checkpoint.id, index as u32)).collect();
         self.index_by_id.sort_unstable();
-        let newest = self.saved.last().map(|saved| saved.table.heads(self.names.len()));
+        let newest = self.saved.last().map(|saved| saved.table.value_index(self.names.len()));
         self.latest_versions = newest.into_iter().flatten().map(|head| head.cloned()).collect();
     }
 
@@ -303,7 +303,7 @@ impl History {
         mut see: impl FnMut(&FieldVersion),
     ) {
         for saved in saved {
-            for head in saved.table.heads(self.names.len()).into_iter().flatten() {
+            for head in saved.table.value_index(self.names.len()).into_iter().flatten() {
                 // All predecessors of a visited version were visited with it.
                 head.chain().take_while(|version| seen.insert(std::ptr::from_ref(*version))).for_each(&mut see);
             }

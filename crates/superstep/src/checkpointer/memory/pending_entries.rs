@@ -31,7 +31,7 @@ impl PendingEntries {
     }
 }
 
-/// Compares [`Entry::slot`] without allocating strings.
+/// Compares [`TaskEntry::slot`] without allocating strings.
 fn is_same_slot(one: &TaskEntry, other: &TaskEntry) -> bool {
     use TaskEntry::{Done, Failed, Interrupt, Recorded, Resume, Skipped};
     match (one, other) {

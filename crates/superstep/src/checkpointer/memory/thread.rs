@@ -28,7 +28,7 @@ impl Thread {
     /// Acquires the lease of the thread for a run, unless another run holds the lease. A run may acquire its own
     /// lease again.
     pub(super) fn acquire_lease(&mut self, thread: &ThreadId, run: RunId, fences: &AtomicU64) -> Result<Lease> {
-        if self.holder.is_some_and(|holder| holder != run) {
+        if self.holder.is_some_and(|lease_holder| lease_holder != run) {
             self.check_free(thread)?;
         }
         self.fence = fences.fetch_add(1, Ordering::Relaxed) + 1;
@@ -45,7 +45,7 @@ impl Thread {
     }
 
     pub(super) fn check_free(&self, thread: &ThreadId) -> Result<()> {
-        self.holder.map_or(Ok(()), |holder| Err(errors::thread_busy(thread, holder)))
+        self.holder.map_or(Ok(()), |lease_holder| Err(errors::thread_busy(thread, lease_holder)))
     }
 
     /// Returns the status of the thread. A run whose process died is no longer busy.
@@ -86,11 +86,11 @@ impl Thread {
 
     /// Returns the events of a commit that are not journaled yet. A repeated commit is detected by its checkpoint.
     fn unsaved_events(&self, commit: &Commit) -> Result<Vec<StoredEvent>> {
-        let is_known = |part: &&Commit| {
+        let exists = |part: &&Commit| {
             let line = self.histories.get(&part.namespace);
             part.checkpoint.as_ref().is_some_and(|checkpoint| line.is_some_and(|line| line.has(checkpoint.id)))
         };
-        let (saved, unsaved): (Vec<_>, Vec<_>) = commit.subgraph_commits.iter().chain([commit]).partition(is_known);
+        let (saved, unsaved): (Vec<_>, Vec<_>) = commit.subgraph_commits.iter().chain([commit]).partition(exists);
         self.events.new_events(sort_events(unsaved)?, !saved.is_empty())
     }
 

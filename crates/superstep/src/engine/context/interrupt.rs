@@ -47,8 +47,8 @@ impl Interrupts {
         let schema = Some(schema).filter(|schema| {
             schema.as_object().is_none_or(|object| object.keys().any(|key| !key.starts_with('$') && key != "title"))
         });
-        let answer = self.raise_value(name, serde_json::to_value(value)?, schema, None).await;
-        Ok(serde_json::from_value(answer)?)
+        let resume_value = self.raise_value(name, serde_json::to_value(value)?, schema, None).await;
+        Ok(serde_json::from_value(resume_value)?)
     }
 
     /// Raises an interrupt with a prompt for the reader and a custom JSON Schema.
@@ -68,10 +68,10 @@ impl Interrupts {
 
     async fn raise_value(&self, name: &str, value: Value, schema: Option<Value>, text: Option<String>) -> Value {
         let cx = &self.0;
-        let Ordinal { step, number } = cx.0.cell.next_ordinal(OrdinalKind::Question);
+        let Ordinal { step, number } = cx.0.cell.next_ordinal(OrdinalKind::Interrupt);
         let id = interrupt_id_in_step(cx.task_id(), &step, number);
-        if let Some(answer) = cx.resume_values().and_then(|answers| answers.get(&id)) {
-            return answer.clone();
+        if let Some(resume_value) = cx.resume_values().and_then(|resume_values| resume_values.get(&id)) {
+            return resume_value.clone();
         }
         let (node, namespace) = (cx.node().into(), cx.namespace().clone());
         lock(&cx.0.cell.interrupts).push(Interrupt {
@@ -88,8 +88,8 @@ impl Interrupts {
     }
 
     /// Forwards the interrupts of a graph that runs inside this node.
-    pub(crate) async fn forward<T>(&self, questions: Vec<Interrupt>) -> T {
-        lock(&self.0.0.cell.interrupts).extend(questions);
+    pub(crate) async fn forward<T>(&self, interrupts: Vec<Interrupt>) -> T {
+        lock(&self.0.0.cell.interrupts).extend(interrupts);
         std::future::pending().await
     }
 }

@@ -14,7 +14,7 @@ use super::TaskLocals;
 /// Kind of action that gets an ordinal.
 #[derive(Clone, Copy)]
 pub(crate) enum OrdinalKind {
-    Question,
+    Interrupt,
     Call,
     Child,
     Model,

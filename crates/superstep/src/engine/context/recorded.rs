@@ -47,10 +47,10 @@ impl TaskContext {
     {
         let existing = lock(&self.0.cell.recorded).get(key).cloned();
         if let Some(recorded) = existing.or_else(|| self.recorded(key).cloned()) {
-            return recorded.into_value().map_err(|fault| {
+            return recorded.into_value().map_err(|error| {
                 Error::new(
                     ErrorCode::CheckpointCorrupt,
-                    format!("the recorded result `{key}` does not match this type: {fault}"),
+                    format!("the recorded result `{key}` does not match this type: {error}"),
                 )
                 .with_help("use a different key for a different type")
                 .into()

@@ -168,13 +168,13 @@ impl Checkpointer for SubgraphCommitBuffer {
             Some(None) => ids.clear(),
             None => {}
         }
-        let most = query.limit.unwrap_or(usize::MAX);
+        let max = query.limit.unwrap_or(usize::MAX);
         let mut checkpoints = Vec::new();
         for id in ids {
             let loaded = self.load(thread, namespace, CheckpointSelector::Id(id)).await?;
             checkpoints.extend(loaded.filter(|loaded| query.matches(&loaded.checkpoint)));
         }
-        checkpoints.truncate(most);
+        checkpoints.truncate(max);
         rest.limit = query.limit.map(|limit| limit - checkpoints.len());
         if rest.limit != Some(0) {
             let mut stored = self.store.history(thread, namespace, &rest).await?;

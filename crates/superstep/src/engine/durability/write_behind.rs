@@ -42,16 +42,9 @@ struct QueueState {
 }
 
 impl WriteBehindQueue {
-    pub(super) fn new(store: SharedCheckpointer, thread_guard: Weak<ThreadGuard>, most: usize) -> Self {
+    pub(super) fn new(store: SharedCheckpointer, thread_guard: Weak<ThreadGuard>, max: usize) -> Self {
         let (full_value_requests, queue, moved) = (FullValueRequests::default(), Mutex::default(), Notify::new());
-        Self(Arc::new(Inner {
-            store,
-            thread_guard,
-            capacity: most.max(1),
-            full_value_requests,
-            queue,
-            progress: moved,
-        }))
+        Self(Arc::new(Inner { store, thread_guard, capacity: max.max(1), full_value_requests, queue, progress: moved }))
     }
 
     /// Waits until all enqueued commits are persisted.

@@ -85,7 +85,7 @@ pub(super) async fn publish_end(shared: &RunShared, ended: &Result<MachineOutcom
 /// Returns the input of a run for its start event; null if the run continues.
 pub(super) fn start_input_json(shared: &RunShared, input: &StartInput) -> Option<Value> {
     match input {
-        StartInput::Values(draft) => input_json(shared, draft, false),
+        StartInput::Values(builder) => input_json(shared, builder, false),
         _ => input_json(shared, &UncheckedUpdate::Json(Map::new()), true),
     }
 }

@@ -22,7 +22,7 @@ const MAX_CHECKPOINTS_SEARCHED: usize = 256;
 pub(super) fn resumed_interrupt_ids(input: &StartInput) -> Option<Vec<InterruptId>> {
     match input {
         StartInput::Resume(Resume::Single(_)) => Some(Vec::new()),
-        StartInput::Resume(Resume::ById(answers)) => Some(answers.keys().copied().collect()),
+        StartInput::Resume(Resume::ById(resume_values)) => Some(resume_values.keys().copied().collect()),
         _ => None,
     }
 }
@@ -31,10 +31,10 @@ pub(super) fn resumed_interrupt_ids(input: &StartInput) -> Option<Vec<InterruptI
 pub(super) async fn explain_resume_error(
     shared: &RunShared,
     machine: &Machine,
-    answers: Option<Vec<InterruptId>>,
+    resume_values: Option<Vec<InterruptId>>,
     error: Error,
 ) -> Error {
-    let (Some(ids), Some(checkpointer), Some(thread)) = (answers, &shared.checkpointer, &shared.thread) else {
+    let (Some(ids), Some(checkpointer), Some(thread)) = (resume_values, &shared.checkpointer, &shared.thread) else {
         return error;
     };
     if error.code() != ErrorCode::InvalidResume || (ids.is_empty() && machine.is_interrupted()) {
@@ -57,9 +57,11 @@ pub(super) async fn explain_resume_error(
 /// Returns the latest resume value at a checkpoint, for one of these interrupts, or for any interrupt if `ids` is
 /// empty.
 fn latest_resume_value(loaded: &CheckpointTuple, ids: &[InterruptId]) -> Option<(i64, InterruptId)> {
-    let answers = loaded.pending.iter().filter_map(|pending| match &pending.entry {
-        TaskEntry::Resume(answer) if ids.is_empty() || ids.contains(&answer.id) => Some((answer.time, answer.id)),
+    let resume_values = loaded.pending.iter().filter_map(|pending| match &pending.entry {
+        TaskEntry::Resume(resume_value) if ids.is_empty() || ids.contains(&resume_value.id) => {
+            Some((resume_value.time, resume_value.id))
+        }
         _ => None,
     });
-    answers.max()
+    resume_values.max()
 }

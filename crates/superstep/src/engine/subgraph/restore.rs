@@ -78,9 +78,9 @@ async fn latest_on_branch(
     let mut line = vec![cx.task_id()];
     // The checkpoint after which supersteps may have run that were not saved one by one.
     let (mut after, mut seen) = (None, 0);
-    if let (Some(draft), Some(id)) = (&cx.0.task.unsaved_checkpoint, next) {
-        line.extend(unsaved_tasks(cx, id, draft.step..cx.step()));
-        (next, made_by) = (draft.parent, draft.source);
+    if let (Some(builder), Some(id)) = (&cx.0.task.unsaved_checkpoint, next) {
+        line.extend(unsaved_tasks(cx, id, builder.step..cx.step()));
+        (next, made_by) = (builder.parent, builder.source);
     }
     loop {
         let outer = match next {

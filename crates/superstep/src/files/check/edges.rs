@@ -13,15 +13,15 @@ impl FileChecker<'_> {
     pub(super) fn sizes(&mut self) {
         let edges: usize =
             self.description.top.edges.iter().map(|edge| edge.from.names().len() * edge.to.names().len()).sum();
-        for (pointer, label, count, most) in
+        for (pointer, label, count, max) in
             [("/nodes", "nodes", self.description.nodes.len(), NODES), ("/edges", "edges", edges, EDGES)]
         {
-            if count > most {
-                self.problems.at(pointer, format!("{count} {label}; the maximum is {most}"), None);
+            if count > max {
+                self.diagnostics.at(pointer, format!("{count} {label}; the maximum is {max}"), None);
             }
         }
         if self.description.nodes.is_empty() {
-            self.problems.at("/nodes", "the graph has no nodes", None);
+            self.diagnostics.at("/nodes", "the graph has no nodes", None);
         }
     }
 
@@ -33,7 +33,7 @@ impl FileChecker<'_> {
             for (key, ends, forbidden) in [("from", &edge.from, END), ("to", &edge.to, START)] {
                 let pointer = below(&at, key);
                 if ends.names().is_empty() {
-                    self.problems.at(&pointer, format!("`{key}` is empty"), None);
+                    self.diagnostics.at(&pointer, format!("`{key}` is empty"), None);
                 }
                 let single = matches!(ends, OneOrMany::One(_));
                 for (item_pointer, name) in item_pointers(&pointer, ends.names())
@@ -42,13 +42,13 @@ impl FileChecker<'_> {
                     if name == forbidden {
                         let help =
                             if key == "from" { "`END` cannot be a source" } else { "`START` cannot be a target" };
-                        self.problems.at(
+                        self.diagnostics.at(
                             &item_pointer,
                             format!("an edge cannot have `{key} = \"{forbidden}\"`"),
                             Some(help.into()),
                         );
                     } else if is_join && key == "from" && name == START {
-                        self.problems.at(&item_pointer, "`START` cannot be a source of a join", None);
+                        self.diagnostics.at(&item_pointer, "`START` cannot be a source of a join", None);
                     } else {
                         self.check_endpoint(&item_pointer, name);
                     }

@@ -147,7 +147,7 @@ pub(super) fn test(test: &Condition, name: &str, body: &mut FunctionBody) -> Str
             let inner = self::test(inner, &format!("{name}_not"), body);
             return format!("Condition::not({inner})");
         }
-        ConditionKind::WantsTools(field) => return format!("Condition::has_tool_calls({})", quoted(field)),
+        ConditionKind::HasToolCalls(field) => return format!("Condition::has_tool_calls({})", quoted(field)),
         ConditionKind::Field { field, at, is } => {
             let leaf = leaf(field, is, name, body);
             let at = at.as_ref().map(|at| format!(".at({})", quoted(at))).unwrap_or_default();
@@ -287,7 +287,9 @@ pub(super) fn seconds(time: f64) -> String {
 /// Returns a raw string literal, with as many `#` as the text requires.
 fn raw(text: &str) -> String {
     // A raw string must not contain a lone carriage return.
-    if text.contains('\r') || text.chars().any(|letter| letter.is_control() && letter != '\n' && letter != '\t') {
+    if text.contains('\r')
+        || text.chars().any(|character| character.is_control() && character != '\n' && character != '\t')
+    {
         return quoted(text);
     }
     let mut signs = String::new();
@@ -301,14 +303,14 @@ fn raw(text: &str) -> String {
 }
 
 fn identifier(name: &str) -> String {
-    let letters = name.chars().map(|letter| match letter {
-        letter if letter.is_ascii_alphanumeric() => letter.to_ascii_lowercase(),
+    let letters = name.chars().map(|character| match character {
+        character if character.is_ascii_alphanumeric() => character.to_ascii_lowercase(),
         _ => '_',
     });
     let mut name = String::new();
-    for letter in letters {
-        if letter != '_' || !name.ends_with('_') {
-            name.push(letter);
+    for character in letters {
+        if character != '_' || !name.ends_with('_') {
+            name.push(character);
         }
     }
     match name.trim_matches('_') {

@@ -14,7 +14,7 @@ use crate::models::Prompt;
 #[must_use = "a node has no effect until it is added to a graph"]
 #[derive(Debug, Clone)]
 pub struct InterruptNode {
-    question: Prompt,
+    prompt: Prompt,
     output: String,
     resume_schema: Option<Value>,
     payload_fields: Vec<String>,
@@ -22,8 +22,8 @@ pub struct InterruptNode {
 
 impl InterruptNode {
     /// Creates a node that raises an interrupt with this text and writes the resume value to the field `output`.
-    pub fn new(question: Prompt, output: impl Into<String>) -> Self {
-        Self { question, output: output.into(), resume_schema: None, payload_fields: Vec::new() }
+    pub fn new(prompt: Prompt, output: impl Into<String>) -> Self {
+        Self { prompt, output: output.into(), resume_schema: None, payload_fields: Vec::new() }
     }
 
     /// Sets the JSON Schema of the resume value. Other values are rejected.
@@ -46,10 +46,10 @@ impl Node<DynamicState> for InterruptNode {
         let values = NodeInputs::of(&cx)?;
         let payload: Map<String, Value> =
             self.payload_fields.iter().map(|field| (field.clone(), values.get(field).into_owned())).collect();
-        let text = values.fill(&self.question)?.text().into_owned();
+        let text = values.fill(&self.prompt)?.text().into_owned();
         let interrupts = <Interrupts as FromTask<DynamicState, ()>>::from_task(&cx)?;
-        let answer =
+        let resume_value =
             interrupts.raise_with_schema(cx.node(), Value::Object(payload), &text, self.resume_schema.clone()).await?;
-        Ok(Value::Object(Map::from_iter([(self.output.clone(), answer)])))
+        Ok(Value::Object(Map::from_iter([(self.output.clone(), resume_value)])))
     }
 }

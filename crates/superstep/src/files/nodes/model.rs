@@ -107,7 +107,7 @@ impl ModelNode {
     fn request(&self, values: &NodeInputs) -> Result<ChatRequest, NodeError> {
         let history = match &self.messages {
             Some(field) => match values.messages(field) {
-                Some(messages) => messages.shared().cloned().collect(),
+                Some(messages) => messages.iter_arcs().cloned().collect(),
                 None => return Err(NodeError::new(format!("`{field}` is not a message list")).fatal()),
             },
             None => Vec::new(),
@@ -133,11 +133,11 @@ impl Node<DynamicState> for ModelNode {
                 .with_help("set `output`")
                 .into());
         };
-        let answer = cx.model(&self.model).request(self.request(&values)?).await?;
+        let response = cx.model(&self.model).request(self.request(&values)?).await?;
         let value = match &self.format {
-            Some(format) => answer.validate(format)?,
-            None if values.messages(field).is_some() => serde_json::to_value(&answer.message)?,
-            None => answer.message.text().into_owned().into(),
+            Some(format) => response.validate(format)?,
+            None if values.messages(field).is_some() => serde_json::to_value(&response.message)?,
+            None => response.message.text().into_owned().into(),
         };
         Ok(Value::Object(Map::from_iter([(field.clone(), value)])))
     }

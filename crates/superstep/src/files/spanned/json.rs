@@ -10,17 +10,17 @@ use serde_json::Value;
 use super::super::diagnostics::Diagnostics;
 use super::{SpannedEntry, SpannedKind, SpannedValue};
 
-pub(super) fn parse(text: &str, problems: &mut Diagnostics) -> Option<SpannedValue> {
+pub(super) fn parse(text: &str, diagnostics: &mut Diagnostics) -> Option<SpannedValue> {
     if let Err(error) = serde_json::from_str::<Value>(text) {
         let message = error.to_string();
         let fact = message.rsplit_once(" at line ").map_or(message.as_str(), |(fact, _)| fact);
-        problems.at_offset(offset_of(text, error.line(), error.column()), format!("not JSON: {fact}"), None);
+        diagnostics.at_offset(offset_of(text, error.line(), error.column()), format!("not JSON: {fact}"), None);
         return None;
     }
     let mut walk = JsonSpanParser { text, at: 0, twice: Vec::new() };
     let tree = walk.value()?;
     for (offset, key) in &walk.twice {
-        problems.at_offset(*offset, format!("duplicate key `{key}`"), Some("remove one of them".to_owned()));
+        diagnostics.at_offset(*offset, format!("duplicate key `{key}`"), Some("remove one of them".to_owned()));
     }
     walk.twice.is_empty().then_some(tree)
 }

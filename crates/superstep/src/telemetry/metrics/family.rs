@@ -106,16 +106,16 @@ pub(super) struct Histogram {
 
 impl MetricValue for Histogram {
     fn add(&mut self, amount: f64) {
-        for (within, most) in self.within.iter_mut().zip(BUCKETS) {
-            *within += u64::from(amount <= most);
+        for (within, max) in self.within.iter_mut().zip(BUCKETS) {
+            *within += u64::from(amount <= max);
         }
         self.count += 1;
         self.sum += amount;
     }
 
     fn write(&self, f: &mut fmt::Formatter<'_>, name: &str, labels: &str) -> fmt::Result {
-        for (within, most) in self.within.iter().zip(BUCKETS) {
-            writeln!(f, "{name}_bucket{{{labels},le=\"{most}\"}} {within}")?;
+        for (within, max) in self.within.iter().zip(BUCKETS) {
+            writeln!(f, "{name}_bucket{{{labels},le=\"{max}\"}} {within}")?;
         }
         writeln!(f, "{name}_bucket{{{labels},le=\"+Inf\"}} {}", self.count)?;
         writeln!(f, "{name}_sum{{{labels}}} {}\n{name}_count{{{labels}}} {}", self.sum, self.count)

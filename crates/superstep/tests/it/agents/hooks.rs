@@ -158,7 +158,7 @@ async fn middleware_state_is_private_and_stays_on_the_thread() {
         let noted = noted.clone();
         async move {
             let times: u32 = hook.middleware_state()?;
-            noted.note(format!("{times} in round {}", hook.turn().rounds()));
+            noted.note(format!("{times} in round {}", hook.turn().iterations()));
             HookUpdate::none().set_middleware_state(times + 1)
         }
     });

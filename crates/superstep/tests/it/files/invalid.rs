@@ -88,7 +88,7 @@ fn cases() -> Vec<(&'static str, String)> {
         node("a timeout below zero", "kind = \"set\"\nvalues = { text = \"x\" }\ntimeout = -1"),
         node(
             "a policy for an unknown tool",
-            "kind = \"tools\"\nmessages = \"chat\"\ntools = [\"find\"]\npolicy = { ask = [\"fund\", \"*\"] }",
+            "kind = \"tools\"\nmessages = \"chat\"\ntools = [\"find\"]\npolicy = { require_approval = [\"fund\", \"*\"] }",
         ),
         node("tools without a list", "kind = \"tools\"\ntools = [\"find\"]\nerrors = \"txt\""),
         node(
@@ -127,7 +127,7 @@ fn cases() -> Vec<(&'static str, String)> {
             ),
         ),
         ("an item where there is none", with("[nodes.a]\nkind = \"set\"\ncopies = { log = \"item\" }")),
-        node("an interrupt without a question", "kind = \"interrupt\"\noutput = \"txt\"\nanswer = \"bool\""),
+        node("an interrupt without a prompt", "kind = \"interrupt\"\noutput = \"txt\"\nresume_type = \"bool\""),
         node("a subgraph of two kinds", "kind = \"subgraph\"\ngraph = \"g\"\nfile = \"g.toml\""),
         node("a set that sets nothing", "kind = \"set\""),
         node(

@@ -81,8 +81,8 @@ async fn tools_run_and_approval_is_requested_as_the_policy_requires() {
     let parts = parts().model("m", calls.into_iter().fold(ScriptedModel::default(), ScriptedModel::then).then("done"));
     let nodes = json!({
         "model": { "kind": "model", "model": "m", "messages": "chat", "tools": ["find_order", "refund"] },
-        "more": { "kind": "condition", "routes": [{ "when": { "wants_tools": "chat" }, "to": "tools" }], "else": "END" },
-        "tools": { "kind": "tools", "tools": ["find_order", "refund"], "messages": "chat", "policy": { "ask": ["*"],
+        "more": { "kind": "condition", "routes": [{ "when": { "has_tool_calls": "chat" }, "to": "tools" }], "else": "END" },
+        "tools": { "kind": "tools", "tools": ["find_order", "refund"], "messages": "chat", "policy": { "require_approval": ["*"],
             "allow": ["find_order"] } },
     });
     let graph = graph(nodes, &[("START", "model"), ("model", "more"), ("tools", "model")], &parts);
@@ -130,7 +130,7 @@ async fn the_first_true_condition_applies() {
         (json!({ "all": [] }), json!({ "n": 1 }), true),
         (json!({ "any": [] }), json!({ "n": 1 }), false),
         (json!({ "not": { "field": "n", "equals": 1 } }), json!({ "n": 1 }), false),
-        (json!({ "wants_tools": "chat" }), json!({ "chat": "hello" }), false),
+        (json!({ "has_tool_calls": "chat" }), json!({ "chat": "hello" }), false),
     ];
     for (test, input, holds) in rows {
         let nodes = json!({
@@ -186,7 +186,7 @@ async fn an_item_reaches_every_kind_of_node() {
 /// R-FWK-96: an interrupt has its text, contains fields, and accepts only a resume value of its type.
 #[tokio::test]
 async fn an_interrupt_asks_and_checks_the_answer() {
-    let node = json!({ "kind": "interrupt", "prompt": "Is {{text}} good?", "show": ["n"], "answer": "boolean", "output": "any" });
+    let node = json!({ "kind": "interrupt", "prompt": "Is {{text}} good?", "payload_fields": ["n"], "resume_type": "boolean", "output": "any" });
     let graph = line(node, &Components::new().checkpointer(MemoryCheckpointer::new()));
     let paused = graph.invoke(json!({ "text": "this", "n": 4 })).thread("t").await.unwrap();
     let question = &paused.interrupts()[0];

@@ -172,7 +172,7 @@ async fn when_all_fail_each_error_is_listed() {
     let (first, second) =
         (ScriptedModel::new([ModelErrorKind::MissingApiKey]), ScriptedModel::new([ModelErrorKind::MissingApiKey]));
     let third = ScriptedModel::new([Error::new(ErrorCode::ModelUnavailable, "gone")]);
-    let error = first.with_fallback(second).then(third).complete("How late?").await.unwrap_err();
+    let error = first.with_fallback(second).fallback_to(third).complete("How late?").await.unwrap_err();
     assert_eq!((error.diagnostics().len(), error.code()), (3, ErrorCode::ModelUnavailable));
     assert_eq!(error.diagnostics()[2].message, "model `scripted/script`: gone");
 }

@@ -13,7 +13,7 @@ use superstep::{
     SharedStore, SubgraphPersistence, entrypoint,
 };
 
-use super::PROFILES;
+use super::COMPAT_MODES;
 use crate::fixtures::{CallCounter, field, graph, log_word, schema, settle, transcript};
 use crate::support::{expect_error, only_question};
 
@@ -228,7 +228,7 @@ async fn messages_are_folded_by_id() {
             vec![("1", "a"), ("2", "b"), ("3", "y"), ("4", "d")],
         ),
     ];
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         for (update, expected) in &rows {
             let lists = talked(compat, &[start.clone(), update.clone()]).await.unwrap();
             let list: Vec<(&str, &str)> = lists[1].iter().map(|(id, text)| (id.as_str(), text.as_str())).collect();
@@ -242,7 +242,7 @@ async fn messages_are_folded_by_id() {
 /// R-REF-144: a message without an id gets one, once: it is the same in every later state and in a replay of it.
 #[tokio::test]
 async fn a_message_gets_its_id_once() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let hello = json!({ "role": "user", "content": "hello" });
         let lists =
             talked(compat, &[json!([hello, hello]), json!(hello), json!([user_message("x", "end")])]).await.unwrap();
@@ -361,7 +361,7 @@ fn any_kind(token: &Arc<()>) -> CompiledGraph<DynamicState, Arc<()>> {
     outer.compile().unwrap()
 }
 
-/// R-REF-154: after a thousand runs of every kind nothing holds their values, and no memory is leaked.
+/// R-REF-154: after more than a thousand runs of every kind nothing holds their values, and no memory is leaked.
 #[test]
 fn nothing_is_left_of_a_thousand_runs() {
     let (token, captured) = (Arc::new(()), Arc::new(()));
@@ -381,7 +381,7 @@ fn nothing_is_left_of_a_thousand_runs() {
     assert_eq!(Arc::strong_count(&captured), 2, "a task of a run is still held");
     assert!(
         left.bytes_current < 20_000,
-        "1,000 runs left {} bytes in {} pieces",
+        "200 rounds of 6 runs left {} bytes in {} allocations",
         left.bytes_current,
         left.count_current
     );
@@ -389,11 +389,11 @@ fn nothing_is_left_of_a_thousand_runs() {
     assert_eq!(Arc::strong_count(&captured), 1, "the graph is still held");
 }
 
-/// R-REF-137: in both profiles an equal call within the TTL does not run but is marked as cached, and a later call
+/// R-REF-137: in both modes an equal call within the TTL does not run but is marked as cached, and a later call
 /// runs.
 #[tokio::test]
-async fn a_cached_call_is_marked_in_both_profiles() {
-    for compat in PROFILES {
+async fn a_cached_call_is_marked_in_both_modes() {
+    for compat in COMPAT_MODES {
         let (mut g, runs) = (graph("g"), CallCounter::default());
         let counted = runs.clone();
         let policy = CachePolicy::by_input().ttl(Duration::from_secs(10));

@@ -7,7 +7,7 @@ use superstep::core::machine::MachineEvent;
 use superstep::prelude::*;
 use superstep::{Compat, CompiledGraph, DynamicState, ErrorCode, EventKind, NodeFailure, RunEnd, SubgraphPersistence};
 
-use super::PROFILES;
+use super::COMPAT_MODES;
 use super::recording_checkpointer::RecordingCheckpointer;
 use crate::fixtures::{CallCounter, field, graph, log_of, log_word, outcome};
 use crate::support::history;
@@ -23,7 +23,7 @@ async fn a_slow_store_keeps_the_list_of_every_step() {
         #[state(topic)]
         last: Vec<String>,
     }
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let mut g = StateGraph::<Topics>::new("topics");
         let mut row = vec![START];
         for name in ["a", "b", "c", "d"] {
@@ -46,7 +46,7 @@ async fn a_slow_store_keeps_the_list_of_every_step() {
 /// superstep; no two commits are in flight concurrently.
 #[tokio::test]
 async fn writes_are_saved_before_the_checkpoint_and_the_next_superstep() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let (mut g, store) = (graph("g"), RecordingCheckpointer::default());
         let join = g.reserve_node("join");
         for name in ["a", "b", "c"] {
@@ -87,7 +87,7 @@ async fn within(compat: Compat, nodes: usize, limit: u32) -> (bool, usize) {
     (ended.is_ok(), runs.get())
 }
 
-/// R-DEF-6: a limit of N permits N supersteps. In the LangGraph profile it permits N − 1.
+/// R-DEF-6: a limit of N permits N supersteps. In compatibility mode it permits N − 1.
 #[tokio::test]
 async fn a_limit_is_the_number_of_supersteps() {
     for (nodes, limit, ends_well) in [(1, 1, true), (3, 3, true), (3, 2, false), (3, 4, true)] {
@@ -100,10 +100,10 @@ async fn a_limit_is_the_number_of_supersteps() {
 }
 
 /// R-DEF-7: a join that waits for a node that was never reached is reported by name when the run ends, in both
-/// profiles.
+/// modes.
 #[tokio::test]
 async fn a_join_that_did_not_fire_is_reported() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let draw = move |g: &mut StateGraph<DynamicState>| {
             let [a, b, join] = ["a", "b", "join"].map(|name| g.add_node(name, log_word(name)));
             g.set_conditional_entry_point(|_: &DynamicState| "a", [a, b])
@@ -131,11 +131,11 @@ async fn a_graph_with_a_default_handler_compiles_twice() {
     }
 }
 
-/// R-DEF-10: an unknown field name is rejected in a result and in an input. In the LangGraph profile both are
+/// R-DEF-10: an unknown field name is rejected in a result and in an input. In compatibility mode both are
 /// dropped.
 #[tokio::test]
 async fn unknown_names_are_rejected_or_dropped() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let result = |update: Value, input: Value| {
             let draw = move |g: &mut StateGraph<DynamicState>| {
                 let a = g.add_node("a", move || update.clone());
@@ -162,7 +162,7 @@ async fn an_overwrite_of_an_empty_field_sets_its_value() {
     let fields = json!({ "list": { "reducer": "append" }, "sum": { "reducer": "add" }, "plain": {}, "go": {} });
     let forms: [fn(Value) -> Value; 2] =
         [|value| json!({ "__overwrite__": value }), |value| json!({ "value": value, "type": "__overwrite__" })];
-    for (compat, form) in PROFILES.into_iter().flat_map(|compat| forms.map(|form| (compat, form))) {
+    for (compat, form) in COMPAT_MODES.into_iter().flat_map(|compat| forms.map(|form| (compat, form))) {
         let schema = superstep::Schema::from_json("empty", &fields).unwrap();
         let mut g = StateGraph::<DynamicState>::with_schema("empty", schema);
         let first = g.add_node("first", move || json!({ "list": form(json!([1])), "sum": form(json!(5)) }));
@@ -226,7 +226,7 @@ async fn warnings_of_a_subgraph_reach_the_outcome() {
 /// R-DEF-16: all tasks that end at the same moment on several OS threads are saved: none runs again after a failure.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn no_result_is_lost_when_many_tasks_end_at_once() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         for _ in 0..10 {
             let (mut g, runs, attempts) = (graph("g"), CallCounter::default(), CallCounter::default());
             let (counted, done) = (runs.clone(), runs.clone());
@@ -255,7 +255,7 @@ async fn no_result_is_lost_when_many_tasks_end_at_once() {
     }
 }
 
-/// R-DEF-8: a node with a goto does not follow its edge as well. In the LangGraph profile it does.
+/// R-DEF-8: a node with a goto does not follow its edge as well. In compatibility mode it does.
 #[tokio::test]
 async fn a_goto_is_not_followed_by_the_edge_too() {
     for (compat, expected) in [(Compat::Strict, json!(["b"])), (Compat::LangGraph, json!(["b", "edge"]))] {

@@ -11,13 +11,13 @@ use superstep::{
     Compat, CompiledGraph, DynamicState, Endpoint, ErrorCode, IntoNode, RouteTargets, Schema, TimeoutPolicy,
 };
 
-use super::PROFILES;
+use super::COMPAT_MODES;
 use crate::fixtures::{TokioClock, field as value_of, graph, log_word, settle};
 use crate::support::{dynamic, expect_error, log, log_field};
 
-/// Returns the compile errors of a graph that already has `a` between start and end; equal in both profiles.
+/// Returns the compile errors of a graph that already has `a` between start and end; equal in both modes.
 fn compile_errors(draw: impl Fn(&mut StateGraph<DynamicState>)) -> Vec<String> {
-    let [strict, compat] = PROFILES.map(|compat| {
+    let [strict, compat] = COMPAT_MODES.map(|compat| {
         let mut g = graph("g");
         let a = g.add_node("a", log_word("a"));
         g.add_edge(START, a).add_edge(a, END).compat(compat);
@@ -46,7 +46,7 @@ fn edges_from_end_or_to_start_are_rejected() {
 /// R-REF-2: a graph without an edge from the start does not compile, whatever its other edges are.
 #[test]
 fn a_graph_needs_a_way_in() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let mut g = graph("g");
         let [a, b] = ["a", "b"].map(|name| g.add_node(name, log_word(name)));
         g.add_edge(a, b).add_edge(b, END).compat(compat);
@@ -132,7 +132,7 @@ async fn a_field_has_one_reducer() {
         assert_eq!(error.code(), ErrorCode::InvalidGraph);
         assert!(error.diagnostics()[0].message.contains("duplicate field `log`"), "{error}");
     }
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let mut g = graph("g");
         let a = g.add_node("a", log_word("a"));
         g.add_edge(START, a).add_edge(a, END).input_fields(["log"]).output_fields(["log"]).compat(compat);
@@ -155,7 +155,7 @@ async fn computed_values_are_no_fields() {
         g.compile().unwrap().invoke(json!({ "n": 0, "remaining_steps": 1 }))
     };
     assert_eq!(expect_error(run(Compat::Strict).await).code(), ErrorCode::InputInvalid);
-    // In the LangGraph profile an unknown name is dropped, and does not affect the computed value.
+    // In compatibility mode an unknown name is dropped, and does not affect the computed value.
     assert_eq!(value_of(&run(Compat::LangGraph).await.unwrap(), "log"), json!([false]));
 }
 
@@ -237,7 +237,7 @@ async fn a_graph_compiles_again_after_it_was_repaired() {
 /// are visible to those that declare them.
 #[tokio::test]
 async fn hidden_fields_are_visible_only_where_declared() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let mut graph = dynamic(
             json!({ "topic": null, "note": null, "draft": { "private": true, "default": "none" }, "log": log_field() }),
         );
@@ -265,7 +265,7 @@ async fn hidden_fields_are_visible_only_where_declared() {
 /// is an error.
 #[tokio::test]
 async fn routes_select_declared_targets_or_any_node() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let drawn = |draw: fn(&mut StateGraph<DynamicState>)| {
             let mut g = graph("g");
             let [a, b, c] = ["a", "b", "c"].map(|name| g.add_node(name, log_word(name)));

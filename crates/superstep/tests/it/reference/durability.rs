@@ -15,7 +15,7 @@ use superstep::{
     RunControl, RunEnd, Schema, SubgraphPersistence, ThreadStatus,
 };
 
-use super::PROFILES;
+use super::COMPAT_MODES;
 use super::gated_checkpointer::GatedCheckpointer;
 use graphs::*;
 
@@ -111,7 +111,7 @@ async fn all_durability_modes_produce_the_same_result() {
         &[Durability::Exit, Durability::Sync],
         &[Durability::Exit, Durability::Async],
     ];
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         for (name, draw) in DRAWINGS {
             let calls = Calls::default();
             let expected =
@@ -153,7 +153,7 @@ fn storage_probe(
 /// one transaction contains the state and the pending entries, as one checkpoint of the root graph.
 #[tokio::test]
 async fn saving_at_the_end_stores_nothing_before() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let memory = MemoryCheckpointer::new();
         let gate = GatedCheckpointer::open(&memory);
         let (mut g, mut inner) = (graph("outer"), graph("inner"));

@@ -9,13 +9,13 @@ use superstep::testing::ManualClock;
 use superstep::{Compat, CompiledGraph, DynamicState, ErrorCode, NodeFailure, RunControl, RunEnd, ToParent};
 use tokio::sync::Notify;
 
-use super::PROFILES;
+use super::COMPAT_MODES;
 use crate::fixtures::{CallCounter, field, graph, log_word, settle};
 
 /// R-REF-105: the updates of a failed attempt are discarded; finished and saved work of a subgraph is not repeated.
 #[tokio::test(start_paused = true)]
 async fn a_failed_attempt_leaves_nothing_in_the_state() {
-    for (compat, saves) in PROFILES.into_iter().flat_map(|compat| [(compat, true), (compat, false)]) {
+    for (compat, saves) in COMPAT_MODES.into_iter().flat_map(|compat| [(compat, true), (compat, false)]) {
         let (mut inner, first, second) = (graph("inner"), CallCounter::default(), CallCounter::default());
         let (firsts, seconds) = (first.clone(), second.clone());
         let one = inner.add_node("one", move || json!({ "log": [format!("one {}", firsts.up())] }));
@@ -69,7 +69,7 @@ async fn results_after_a_timeout_are_discarded() {
     assert!(!crate::support::stored(&memory, "t").await.contains("\"late\"]"));
 }
 
-/// R-REF-109: after a handler without a goto, the edges of its node are followed. In the LangGraph profile they are
+/// R-REF-109: after a handler without a goto, the edges of its node are followed. In compatibility mode they are
 /// not, so that a handler must return a goto.
 #[tokio::test]
 async fn handler_without_goto_follows_edges() {
@@ -110,7 +110,7 @@ fn handled(compat: Compat, nodes: &CallCounter, handlers: &CallCounter, ends: bo
 /// R-REF-110: if the process dies in a handler, the handler runs again and not the node, for both of two failures.
 #[tokio::test]
 async fn after_a_crash_the_handler_runs_again_and_not_the_node() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let (disk, nodes, handlers) = (MemoryCheckpointer::new(), CallCounter::default(), CallCounter::default());
         let run = handled(compat, &nodes, &handlers, false).invoke(json!({ "n": 0 }));
         let run = run.thread("t").checkpointer(disk.clone());
@@ -130,7 +130,7 @@ async fn after_a_crash_the_handler_runs_again_and_not_the_node() {
 /// subgraph.
 #[tokio::test]
 async fn handlers_see_neither_questions_nor_commands() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let seen = CallCounter::default();
         let note = |seen: &CallCounter| {
             let seen = seen.clone();
@@ -197,11 +197,11 @@ fn pair<M>(compat: Compat, other: impl superstep::IntoNode<DynamicState, (), M>)
     Pair { graph: g.compile().unwrap(), gate, runs, dropped }
 }
 
-/// R-REF-114, R-DEF-12: after a failure the siblings finish, and their results are kept. In the LangGraph profile
+/// R-REF-114, R-DEF-12: after a failure the siblings finish, and their results are kept. In compatibility mode
 /// they are stopped, and run again.
 #[tokio::test]
 async fn a_failure_lets_its_siblings_end_or_stops_them() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let fails = |attempts: CallCounter| {
             move || {
                 let first = attempts.up() == 1;
@@ -228,10 +228,10 @@ async fn a_failure_lets_its_siblings_end_or_stops_them() {
     }
 }
 
-/// R-REF-114: an interrupt stops no sibling, in neither profile: the sibling ends, is saved, and does not run again.
+/// R-REF-114: an interrupt stops no sibling, in neither mode: the sibling ends, is saved, and does not run again.
 #[tokio::test]
 async fn an_interrupt_stops_no_sibling() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let interrupting = async |interrupts: Interrupts| {
             Ok::<_, NodeError>(json!({ "title": interrupts.raise::<String>("who", ()).await? }))
         };
@@ -264,7 +264,7 @@ fn draining(compat: Compat, names: &[&str]) -> (CompiledGraph<DynamicState>, Run
 /// R-REF-115: a run that is drained in its last superstep finishes normally.
 #[tokio::test]
 async fn a_drain_in_the_last_superstep_lets_the_run_finish() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let (graph, control) = draining(compat, &[]);
         let done = graph.invoke(json!({ "n": 0 })).thread("t").control(control).await.unwrap();
         assert_eq!((done.end.clone(), field(&done, "log")), (RunEnd::Finished, json!(["a"])), "{compat:?}");
@@ -275,7 +275,7 @@ async fn a_drain_in_the_last_superstep_lets_the_run_finish() {
 /// stops the next run before anything runs, and a new control lets it continue.
 #[tokio::test]
 async fn a_breakpoint_comes_before_a_drain() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let (graph, control) = draining(compat, &["b"]);
         let run = graph.invoke(json!({ "n": 0 })).thread("t").control(control.clone()).interrupt_before(["b"]);
         assert_eq!(run.await.unwrap().end, RunEnd::Paused(vec!["b".to_owned()]), "{compat:?}");

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use superstep::prelude::*;
 use superstep::{Compat, CompiledGraph, DynamicState, ErrorCode, Result};
 
-use super::PROFILES;
+use super::COMPAT_MODES;
 use super::completion_order::CompletionOrder;
 use super::json_checkpointer::JsonCheckpointer;
 use crate::fixtures::{field, graph};
@@ -28,11 +28,11 @@ async fn together(compat: Compat, name: &'static str, values: [Value; 3]) -> Res
     Ok(field(&done, name))
 }
 
-/// R-REF-16: two writers of a field without a reducer fail with its name in both profiles; equal values are accepted,
+/// R-REF-16: two writers of a field without a reducer fail with its name in both modes; equal values are accepted,
 /// which LangGraph does not do.
 #[tokio::test]
 async fn two_writers_of_a_single_value_are_rejected() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let error = expect_error(together(compat, "title", [json!("x"), json!("y"), json!("x")]).await);
         assert_eq!(error.code(), ErrorCode::ConcurrentUpdate);
         for word in ["`title`", "`z`", "`a`", "`m`"] {
@@ -56,7 +56,7 @@ async fn parallel_writes_fold_in_the_order_of_tasks() {
 /// R-REF-18: the first node sees an input after the reducers, on a new thread and on an existing one.
 #[tokio::test]
 async fn the_first_node_sees_a_folded_input() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let mut graph = dynamic(json!({ "n": { "reducer": "add", "default": 5 }, "log": log_field() }));
         let observe = graph.add_node("look", |state: View<DynamicState>| json!({ "log": state.get("n").to_string() }));
         graph.add_edge(START, observe).add_edge(observe, END).compat(compat);
@@ -90,7 +90,7 @@ async fn seen_in_turn(compat: Compat, options: Value) -> Vec<String> {
 /// items, and nested lists stay lists.
 #[tokio::test]
 async fn a_topic_is_emptied_or_accumulates() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let topic = seen_in_turn(compat, json!({ "reducer": "append", "ephemeral": true, "default": [] })).await;
         assert_eq!(topic, [r#"["in"]"#, r#"["a"]"#, r#"["b",["c"]]"#]);
         let accumulates = seen_in_turn(compat, json!({ "reducer": "append", "default": [] })).await;
@@ -127,7 +127,7 @@ fn sending(compat: Compat, memory: &MemoryCheckpointer) -> CompiledGraph<Dynamic
 /// nor with the result of a task that waits for another: a loaded payload has the other fields.
 #[tokio::test]
 async fn an_untracked_value_is_not_stored_with_a_send() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let memory = MemoryCheckpointer::new();
         let graph = sending(compat, &memory);
         let run = |thread: &str| graph.invoke(json!({ "token": "marker-4714", "topic": thread })).thread(thread);
@@ -179,10 +179,10 @@ async fn overwrite_round_trips_json() {
 }
 
 /// R-REF-27, R-REF-29, R-REF-30: several writes of one node all apply, in order; null and empty values are valid
-/// results, in both profiles.
+/// results, in both modes.
 #[tokio::test]
 async fn every_task_result_is_applied() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let mut g = graph("g");
         let three = || {
             let one = |word: &str| Command::<DynamicState>::new().update(json!({ "log": [word] }));

@@ -5,14 +5,14 @@ use superstep::core::checkpoint::CheckpointSource;
 use superstep::prelude::*;
 use superstep::{Compat, ErrorCode, RunEnd};
 
-use super::PROFILES;
+use super::COMPAT_MODES;
 use crate::fixtures::{field, graph, log_word};
 use crate::support::{Calls, due_at, expect_error, line, log, only_question, rows};
 
-/// R-REF-91, R-REF-92, R-REF-93: in both profiles a replay runs only what follows, an edited one has its own branch,
+/// R-REF-91, R-REF-92, R-REF-93: in both modes a replay runs only what follows, an edited one has its own branch,
 /// and the old branch stays; only the step numbers differ.
 #[tokio::test]
-async fn a_replay_leaves_the_old_branch_unchanged_in_both_profiles() {
+async fn a_replay_leaves_the_old_branch_unchanged_in_both_modes() {
     for (compat, steps) in [(Compat::Strict, vec![0, 1, 2, 3]), (Compat::LangGraph, vec![-1, 0, 1, 2, 3])] {
         let calls = Calls::default();
         let graph = line(&calls, &["a", "b", "c"]).compat(compat).compile().unwrap();
@@ -32,11 +32,11 @@ async fn a_replay_leaves_the_old_branch_unchanged_in_both_profiles() {
     }
 }
 
-/// R-REF-94, R-REF-95: in both profiles a replay from before an interrupt raises it again, with a new id, and uses no
+/// R-REF-94, R-REF-95: in both modes a replay from before an interrupt raises it again, with a new id, and uses no
 /// old resume value for it.
 #[tokio::test]
-async fn a_replay_raises_the_interrupt_again_in_both_profiles() {
-    for compat in PROFILES {
+async fn a_replay_raises_the_interrupt_again_in_both_modes() {
+    for compat in COMPAT_MODES {
         let mut g = graph("g");
         let before = g.add_node("before", log_word("before"));
         let interrupt = g.add_node("ask", async |interrupt: Interrupts| {
@@ -61,7 +61,7 @@ async fn a_replay_raises_the_interrupt_again_in_both_profiles() {
 /// unchanged. Complete threads are copied with `threads().copy`.
 #[tokio::test]
 async fn a_copied_checkpoint_is_a_line_of_its_own() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let calls = Calls::default();
         let graph = line(&calls, &["a", "b"]).compat(compat).compile().unwrap();
         let first = graph.invoke(json!({ "topic": "x" })).thread("t").await.unwrap();
@@ -82,7 +82,7 @@ async fn a_copied_checkpoint_is_a_line_of_its_own() {
 /// whereas LangGraph fails after two parallel nodes; the next tasks stay. An unknown node is rejected.
 #[tokio::test]
 async fn an_update_without_a_node_is_never_ambiguous() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let mut g = graph("g");
         let [a, b, c] = ["a", "b", "c"].map(|name| g.add_node(name, log_word(name)));
         g.add_edge(START, a).add_edge(START, b).add_join([a, b], c).add_edge(c, END);
@@ -99,11 +99,11 @@ async fn an_update_without_a_node_is_never_ambiguous() {
     }
 }
 
-/// R-REF-100: also in the LangGraph profile an update as a node follows its edges, one as the end clears the next
+/// R-REF-100: also in compatibility mode an update as a node follows its edges, one as the end clears the next
 /// tasks, and one as the start restarts the graph.
 #[tokio::test]
-async fn an_update_as_a_node_is_the_same_in_both_profiles() {
-    for compat in PROFILES {
+async fn an_update_as_a_node_is_the_same_in_both_modes() {
+    for compat in COMPAT_MODES {
         let graph = line(&Calls::default(), &["a", "b", "c"]).compat(compat).interrupt_before(["b"]).compile().unwrap();
         graph.invoke(json!({ "topic": "x" })).thread("t").await.unwrap();
         for (node, next) in [("b", vec!["c"]), ("__end__", vec![]), ("__start__", vec!["a"]), ("a", vec!["b"])] {

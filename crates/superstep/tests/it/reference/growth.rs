@@ -12,7 +12,7 @@ use superstep::core::types::FieldType;
 use superstep::prelude::*;
 use superstep::{Cache, CachePolicy, Compat, CompiledGraph, DynamicState, Schema};
 
-use super::PROFILES;
+use super::COMPAT_MODES;
 use super::json_checkpointer::JsonCheckpointer;
 use crate::support::{due_at, history};
 
@@ -63,7 +63,7 @@ fn twins(compat: Compat, store: SharedCheckpointer) -> CompiledGraph<DynamicStat
 /// cached results, overwrites, external updates and forks.
 #[tokio::test]
 async fn a_list_stored_as_deltas_reads_like_a_full_value() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         for store in [
             SharedCheckpointer::from(MemoryCheckpointer::new()),
             JsonCheckpointer::on(&MemoryCheckpointer::new()).into(),

@@ -7,7 +7,7 @@ use superstep::core::machine::ResumeValues;
 use superstep::prelude::*;
 use superstep::{Compat, CompiledGraph, DynamicState, ErrorCode, Outcome, RunEnd, entrypoint};
 
-use super::PROFILES;
+use super::COMPAT_MODES;
 use crate::fixtures::{CallCounter, field, graph, log_word, transcript};
 use crate::support::{Calls, expect_error, line, only_question, stored};
 
@@ -45,7 +45,7 @@ fn to(outcome: &Outcome<DynamicState>, name: &str, answer: serde_json::Value) ->
 /// R-REF-71: an interrupt pauses the run and contains its value and an id; other results of its superstep are kept.
 #[tokio::test]
 async fn a_question_pauses_and_the_rest_of_its_superstep_is_saved() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let (mut g, runs) = (graph("g"), CallCounter::default());
         let counted = runs.clone();
         let interrupt = g.add_node("ask", async |interrupt: Interrupts| {
@@ -71,7 +71,7 @@ async fn a_question_pauses_and_the_rest_of_its_superstep_is_saved() {
 /// interrupts are rejected by code, and nothing is written or run. LangGraph ignores an unknown id silently.
 #[tokio::test]
 async fn unmatched_answers_are_rejected_before_anything_is_written() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let (memory, runs) = (MemoryCheckpointer::new(), Calls::default());
         let graph = three(compat, &memory, &runs);
         let paused = graph.invoke(json!({ "n": 0 })).thread("t").await.unwrap();
@@ -125,7 +125,7 @@ fn many(compat: Compat, memory: &MemoryCheckpointer) -> CompiledGraph<DynamicSta
 /// R-REF-78: an interrupt has the same id on every read; no two interrupts of a thread share one.
 #[tokio::test]
 async fn every_question_has_an_id_of_its_own_that_stays() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let memory = MemoryCheckpointer::new();
         let paused = many(compat, &memory).invoke(json!({ "n": 0 })).thread("t").await.unwrap();
         let mut ids: BTreeSet<_> = paused.interrupts().iter().map(|question| question.id).collect();
@@ -151,7 +151,7 @@ async fn every_question_has_an_id_of_its_own_that_stays() {
 /// R-REF-79: a resume value of a wrong type is rejected and can be sent again; the others complete without it.
 #[tokio::test]
 async fn an_invalid_resume_value_does_not_block_valid_ones() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let (memory, runs) = (MemoryCheckpointer::new(), Calls::default());
         let graph = three(compat, &memory, &runs);
         let paused = graph.invoke(json!({ "n": 0 })).thread("t").await.unwrap();
@@ -246,7 +246,7 @@ async fn an_interrupt_in_a_recorded_task_is_reported_once() {
 /// stays passed.
 #[tokio::test]
 async fn a_breakpoint_is_not_hit_again_before_something_has_happened() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let calls = Calls::default();
         let mut g = line(&calls, &["a", "b", "c"]);
         g.compat(compat).interrupt_after(["a"]).interrupt_before(["b", "c"]);
@@ -261,11 +261,11 @@ async fn a_breakpoint_is_not_hit_again_before_something_has_happened() {
     }
 }
 
-/// R-REF-85, R-REF-86: in the LangGraph profile a run stops at its breakpoints as in the strict one, and continues
+/// R-REF-85, R-REF-86: in compatibility mode a run stops at its breakpoints as without it, and continues
 /// with the edited state.
 #[tokio::test]
-async fn breakpoints_are_the_same_in_both_profiles() {
-    for compat in PROFILES {
+async fn breakpoints_are_the_same_in_both_modes() {
+    for compat in COMPAT_MODES {
         let mut g = graph("g");
         let (write, send) = (g.add_node("write", || json!({ "title": "helo" })), g.reserve_node("send"));
         g.define_node(send, |state: View<DynamicState>| json!({ "log": [state.get("title")] }));

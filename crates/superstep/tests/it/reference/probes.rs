@@ -9,13 +9,13 @@ use superstep::core::port::{Checkpointer, HistoryQuery, Retention};
 use superstep::prelude::*;
 use superstep::{Compat, CompiledGraph, DynamicState, ErrorCode, OnLimit, RunEnd, Schema};
 
-use super::PROFILES;
+use super::COMPAT_MODES;
 use super::recording_checkpointer::{CheckpointerCall as Request, RecordingCheckpointer};
 use crate::fixtures::{CallCounter, field, graph, log_of, log_word};
 use crate::support::{dynamic, expect_error, history, stored};
 
-/// R-PRB-2: a list merged from parallel nodes is in the order in which they were added, whichever ends first. In the
-/// LangGraph profile it is in the order of their names.
+/// R-PRB-2: a list merged from parallel nodes is in the order in which they were added, whichever ends first. In
+/// compatibility mode it is in the order of their names.
 #[tokio::test]
 async fn a_merged_list_has_one_order() {
     for (compat, expected) in
@@ -49,7 +49,7 @@ fn meets(started: &AtomicUsize) -> bool {
     })
 }
 
-/// R-PRB-3: two computing nodes run concurrently on two cores, whether or not they are marked as blocking.
+/// R-PRB-3: two computing nodes run concurrently on two worker threads, whether or not they are marked as blocking.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_computations_overlap() {
     for is_blocking in [false, true] {
@@ -65,10 +65,10 @@ async fn two_computations_overlap() {
     }
 }
 
-/// R-PRB-4: an endless loop ends with an error in both profiles, never successfully with a partial state.
+/// R-PRB-4: an endless loop ends with an error in both modes, never successfully with a partial state.
 #[tokio::test]
 async fn an_endless_loop_is_an_error() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let mut g = graph("g");
         let a = g.add_node("a", || json!({ "n": 1 }));
         g.add_edge(START, a)
@@ -80,10 +80,10 @@ async fn an_endless_loop_is_an_error() {
     }
 }
 
-/// R-PRB-5: two writers of a field without a reducer are rejected by name in both profiles; neither write is applied.
+/// R-PRB-5: two writers of a field without a reducer are rejected by name in both modes; neither write is applied.
 #[tokio::test]
 async fn two_writers_of_a_plain_field_are_rejected() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let mut g = graph("g");
         for name in ["a", "b"] {
             let node = g.add_node(name, move || json!({ "title": name }));
@@ -99,7 +99,7 @@ async fn two_writers_of_a_plain_field_are_rejected() {
 }
 
 /// R-PRB-10: a plain run with a checkpointer creates a checkpoint for the input and one per superstep, awaited or
-/// streamed. In the LangGraph profile the start is a superstep too.
+/// streamed. In compatibility mode the start is a superstep too.
 #[tokio::test]
 async fn a_plain_run_leaves_its_checkpoints() {
     for (compat, expected) in [(Compat::Strict, vec![0, 1]), (Compat::LangGraph, vec![-1, 0, 1])] {
@@ -138,7 +138,7 @@ fn cost_of(compat: Compat, supersteps: u32) -> (u64, u64) {
 /// R-PRB-12: a saved superstep costs the same after ten thousand others as after a hundred, counted in allocations.
 #[test]
 fn the_cost_of_a_saved_superstep_does_not_grow() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let each = |from: u32, to: u32| {
             let ((few, small), (many, large)) = (cost_of(compat, from), cost_of(compat, to));
             let steps = f64::from(to - from);
@@ -259,7 +259,7 @@ async fn a_route_is_a_plain_closure() {
 /// iterations as after one.
 #[tokio::test]
 async fn a_join_in_a_loop_does_not_grow_the_state() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let (memory, mut g) =
             (MemoryCheckpointer::new(), dynamic(json!({ "n": { "reducer": "add", "default": 10 }, "last": {} })));
         let begin = g.add_node("begin", || ());

@@ -15,7 +15,7 @@ use superstep::{
 };
 use tokio::sync::Notify;
 
-use super::PROFILES;
+use super::COMPAT_MODES;
 use super::completion_order::CompletionOrder;
 use super::json_checkpointer::{JsonCheckpointer, RejectedOperation};
 use crate::fixtures::{CallCounter, field, graph, log_word, schema, settle};
@@ -32,8 +32,8 @@ async fn steps_are_counted_by_profile() {
         (1, CheckpointSource::Loop, "b"),
         (2, CheckpointSource::Loop, ""),
     ];
-    for (profile, expected) in [(Compat::Strict, &strict[..]), (Compat::LangGraph, &compat[..])] {
-        let graph = line(&Calls::default(), &["a", "b"]).compat(profile).compile().unwrap();
+    for (compat_mode, expected) in [(Compat::Strict, &strict[..]), (Compat::LangGraph, &compat[..])] {
+        let graph = line(&Calls::default(), &["a", "b"]).compat(compat_mode).compile().unwrap();
         graph.invoke(json!({ "topic": "x" })).thread("t").await.unwrap();
         let rows = rows(&graph, "t").await;
         let summary: Vec<_> = rows.iter().map(|(.., step, source, next)| (*step, *source, next.join(" "))).collect();
@@ -108,7 +108,7 @@ async fn started(run: RunBuilder<DynamicState>) -> Vec<(String, TaskId)> {
 /// R-REF-50: from the stored text a new process finds the same next tasks, with the same ids, at every superstep.
 #[tokio::test]
 async fn another_process_finds_the_same_tasks() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let (here, disk) = (winding(compat), MemoryCheckpointer::new());
         here.invoke(json!({ "n": 0 })).thread("t").checkpointer(disk.clone()).interrupt_before(["*"]).await.unwrap();
         let mut supersteps = Vec::new();
@@ -220,7 +220,7 @@ async fn after_a_failure_only_the_unfinished_run_again() {
 /// R-REF-56: the previous checkpoint is stored, with the writes that it contains, before a node starts.
 #[tokio::test]
 async fn the_base_of_a_superstep_is_stored_when_it_starts() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let (mut g, memory) = (graph("g"), MemoryCheckpointer::new());
         let mut row = vec![START];
         for name in ["a", "b", "c"] {
@@ -252,7 +252,7 @@ async fn the_base_of_a_superstep_is_stored_when_it_starts() {
 /// error; nothing restarts, and the thread continues once the checkpointer works.
 #[tokio::test]
 async fn a_failing_store_fails_the_run() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         for operation in [RejectedOperation::Checkpoints, RejectedOperation::Results, RejectedOperation::Loads] {
             let (runs, store) =
                 ([CallCounter::default(), CallCounter::default()], JsonCheckpointer::on(&MemoryCheckpointer::new()));
@@ -317,7 +317,7 @@ const MARKER: &str = "marker-5f0e";
 /// configurable values and the context are not stored either.
 #[tokio::test]
 async fn private_keys_of_metadata_are_not_stored() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let memory = MemoryCheckpointer::new();
         let check = |cx: TaskContext, secret: RunContext<String>| {
             let metadata = cx.metadata();

@@ -11,7 +11,7 @@ use superstep::{
     SubgraphPersistence, TaskInfo, ToParent,
 };
 
-use super::PROFILES;
+use super::COMPAT_MODES;
 use crate::fixtures::{CallCounter, field, graph, log_word, schema};
 use crate::support::{expect_error, history, only_question};
 
@@ -23,7 +23,7 @@ fn alone<M>(name: &str, node: impl IntoNode<DynamicState, (), M>) -> CompiledGra
     g.compile().unwrap()
 }
 
-/// R-REF-117: shared fields are passed to the parent's reducers as deltas. In the LangGraph profile as full values,
+/// R-REF-117: shared fields are passed to the parent's reducers as deltas. In compatibility mode as full values,
 /// so that existing content is added to itself.
 #[tokio::test]
 async fn shared_fields_are_returned_as_deltas_or_full_values() {
@@ -64,11 +64,11 @@ async fn tool() -> ToParent<DynamicState> {
 }
 
 /// R-REF-118: a command for the parent graph is applied there, whether it comes from a node, from one with a timeout,
-/// or from a tool that a node called; it may send. In the strict profile it replaces the edges there, in the
-/// LangGraph profile it is added to them.
+/// or from a tool that a node called; it may send. Without compatibility mode it replaces the edges there, in
+/// compatibility mode it is added to them.
 #[tokio::test]
 async fn a_command_for_the_graph_around_is_applied_there() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let expected = |last: Value| match compat {
             Compat::Strict => json!(["before", "told", last]),
             _ => json!(["before", "told", "after", last]),
@@ -147,7 +147,7 @@ async fn path_inside(graph: &CompiledGraph<DynamicState>) -> CheckpointNamespace
 /// its output, and its interrupt keeps its id.
 #[tokio::test]
 async fn an_interrupted_subgraph_is_read_and_updated_at_its_path() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let Nested { inner, outer, memory, last } = nested(compat, &[]);
         let question = only_question(&outer.invoke(json!({ "n": 1 })).thread("t").await.unwrap());
         let (namespace, threads) = (path_inside(&outer).await, inner.threads().checkpointer(memory));
@@ -168,7 +168,7 @@ async fn an_interrupted_subgraph_is_read_and_updated_at_its_path() {
 /// R-REF-121: an update as a node of a subgraph continues inside it; an unknown namespace is rejected.
 #[tokio::test]
 async fn an_update_as_a_node_of_a_subgraph_continues_there() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let Nested { inner, outer, memory, last } = nested(compat, &["ask"]);
         let paused = outer.invoke(json!({ "n": 0 })).thread("t").await.unwrap();
         assert_eq!(paused.end, RunEnd::Paused(vec!["ask".to_owned()]), "{compat:?}");

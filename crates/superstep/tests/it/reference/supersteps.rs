@@ -7,7 +7,7 @@ use superstep::{
     Compat, CompiledGraph, DynamicState, ErrorCode, EventKind, RouteTargets, RunBuilder, RunEnd, ThreadStatus,
 };
 
-use super::PROFILES;
+use super::COMPAT_MODES;
 use crate::fixtures::{field, graph, log_word, outcome};
 use crate::support::{Calls, dynamic, expect_error, line, log, log_field};
 
@@ -15,7 +15,7 @@ use crate::support::{Calls, dynamic, expect_error, line, log, log_field};
 /// sees all of them.
 #[tokio::test]
 async fn a_route_sees_its_own_node_and_no_sibling() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let mut g = graph("g");
         let [alone, both] = ["alone", "both"].map(|name| {
             g.add_node(name, move |s: View<DynamicState>| json!({ "log": [format!("{name} at {}", s.get("n"))] }))
@@ -68,7 +68,7 @@ async fn due_tasks_have_the_order_of_their_profile() {
 /// is reduced.
 #[tokio::test]
 async fn thirteen_sends_keep_order_and_payload() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let mut g = graph("g");
         let work =
             g.add_node("work", |sent: SendPayload<Value>| json!({ "log": [sent["number"]], "n": sent["number"] }));
@@ -81,10 +81,10 @@ async fn thirteen_sends_keep_order_and_payload() {
 }
 
 /// R-REF-36: a send to an unknown node or to the end fails its node, from a conditional edge and from a command;
-/// nothing of the node is applied. LangGraph drops the former with a log line; the LangGraph profile does not.
+/// nothing of the node is applied. LangGraph drops the former with a log line; compatibility mode does not.
 #[tokio::test]
 async fn a_send_to_nowhere_is_rejected() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         for to in ["nowhere", "__end__"] {
             let mut routed = graph("routed");
             let a = routed.add_node("a", log_word("a"));
@@ -126,7 +126,7 @@ async fn watched(
 /// R-REF-38: a loop returns to its node as often as configured, each time as a separate task.
 #[tokio::test]
 async fn each_visit_of_a_loop_is_a_task_of_its_own() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let mut g = graph("g");
         let count = g.add_node("count", |cx: TaskContext| json!({ "n": 1, "log": [cx.idempotency_key()] }));
         let route = move |s: &DynamicState| if s.get("n").as_i64() < Some(5) { Goto::node(count) } else { Goto::end() };
@@ -193,7 +193,7 @@ async fn the_remaining_steps_count_down_to_one() {
 /// R-REF-41: an input is applied to a finished thread; on an interrupted one, the next tasks are dropped.
 #[tokio::test]
 async fn an_input_is_applied_and_drops_next_tasks_of_an_interrupted_thread() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let calls = Calls::default();
         let graph = line(&calls, &["a", "b"]).compat(compat).compile().unwrap();
         graph.invoke(json!({ "log": "1" })).thread("t").await.unwrap();
@@ -209,7 +209,7 @@ async fn an_input_is_applied_and_drops_next_tasks_of_an_interrupted_thread() {
 /// continued.
 #[tokio::test]
 async fn an_empty_input_and_continuing_nothing_are_rejected() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let calls = Calls::default();
         let graph = line(&calls, &["a"]).compat(compat).compile().unwrap();
         let rows = [
@@ -251,7 +251,7 @@ async fn going_to_the_end_stops_its_own_branch() {
 /// R-REF-45: a command with an update is applied once; the next tasks stay, and an ephemeral value is still there.
 #[tokio::test]
 async fn a_command_from_outside_disturbs_nothing() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let mut graph = dynamic(json!({
             "log": log_field(),
             "n": { "reducer": "add", "default": 0 },
@@ -285,7 +285,7 @@ fn half_a_join(compat: Compat) -> CompiledGraph<DynamicState> {
 /// R-REF-46: a join that lacks a source does not run; the run finishes and reports the missing source.
 #[tokio::test]
 async fn a_join_with_a_source_that_never_ran_is_reported() {
-    for compat in PROFILES {
+    for compat in COMPAT_MODES {
         let done = half_a_join(compat).invoke(json!({ "n": 0 })).await.unwrap();
         assert_eq!((done.end.clone(), field(&done, "log")), (RunEnd::Finished, json!(["left"])));
         assert_eq!(done.warnings, ["join into `both` did not fire: waiting for `right`"]);

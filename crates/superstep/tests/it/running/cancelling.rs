@@ -43,7 +43,7 @@ fn bench() -> Bench {
     Bench { graph: g.compile().unwrap(), quick, slow }
 }
 
-/// R-FWK-18, R-REF-113: a cancelled run ends within 100 ms with SS-013; the thread stays at its last complete
+/// R-FWK-18, R-REF-113: a cancelled run ends at the next await point without waiting for the node, with SS-013; the thread stays at its last complete
 /// superstep, finished siblings are kept and do not run again.
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_run_stops_at_once_and_keeps_finished_work() {

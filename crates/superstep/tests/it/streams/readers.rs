@@ -66,7 +66,7 @@ async fn a_dropped_subscriber_stops_the_run() {
     assert_eq!(sent.load(Ordering::Relaxed), before);
 }
 
-/// R-FWK-62: without a subscriber a model is not even asked to stream.
+/// Without a subscriber a model gets no listener for chunks.
 #[tokio::test]
 async fn nothing_is_streamed_without_a_subscriber() {
     struct ListenerProbe(Arc<AtomicUsize>);
@@ -88,7 +88,7 @@ async fn nothing_is_streamed_without_a_subscriber() {
     assert_eq!(listeners.load(Ordering::Relaxed), 1);
 }
 
-/// R-FWK-62: tokens count toward the budget of the run, also without a subscriber.
+/// Tokens count toward the budget of the run, also without a subscriber.
 #[tokio::test]
 async fn tokens_count_against_the_budget() {
     let error = graph()

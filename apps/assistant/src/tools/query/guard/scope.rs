@@ -9,7 +9,7 @@ use super::SqlDialect;
 
 /// Queries around the visited node, outermost first.
 pub(super) struct CteScopes {
-    language: SqlDialect,
+    dialect: SqlDialect,
     parents: Vec<CteScope>,
 }
 
@@ -25,8 +25,8 @@ struct CteScope {
 }
 
 impl CteScopes {
-    pub(super) fn new(language: SqlDialect) -> Self {
-        Self { language, parents: Vec::new() }
+    pub(super) fn new(dialect: SqlDialect) -> Self {
+        Self { dialect, parents: Vec::new() }
     }
 
     /// Enters a query. The first nested queries are the CTEs of its `WITH`, in order.
@@ -54,16 +54,16 @@ impl CteScopes {
     /// Returns true if a name refers to a CTE here. A qualified name never does.
     pub(super) fn defines(&self, name: &[String]) -> bool {
         let [name] = name else { return false };
-        self.parents.iter().any(|scope| scope.visible(self.language).contains(name))
+        self.parents.iter().any(|scope| scope.visible(self.dialect).contains(name))
     }
 }
 
 impl CteScope {
     /// Returns the names that are valid at the visited node.
-    fn visible(&self, language: SqlDialect) -> &[String] {
+    fn visible(&self, dialect: SqlDialect) -> &[String] {
         match self.within {
             // In SQLite, all names of a `WITH` are valid in all of its queries.
-            Some(at) if language == SqlDialect::BigQuery && !self.is_recursive => &self.names[..at],
+            Some(index) if dialect == SqlDialect::BigQuery && !self.is_recursive => &self.names[..index],
             _ => &self.names,
         }
     }

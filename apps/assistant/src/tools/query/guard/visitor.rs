@@ -16,7 +16,7 @@ use crate::tools::query::functions;
 
 /// Elements of a query. All names are in lower case.
 pub(super) struct QueryVisitor {
-    language: SqlDialect,
+    dialect: SqlDialect,
     statements: usize,
     scopes: CteScopes,
     /// True if the next relation name is a table-valued function.
@@ -41,15 +41,15 @@ fn stop(problem: ToolError) -> VisitResult {
 }
 
 impl QueryVisitor {
-    pub(super) fn new(language: SqlDialect) -> Self {
+    pub(super) fn new(dialect: SqlDialect) -> Self {
         let (aliases, names, rows) = Default::default();
-        let (scopes, tables) = (CteScopes::new(language), Vec::new());
-        Self { language, statements: 0, scopes, is_function: false, tables, aliases, names, rows, has_wildcard: false }
+        let (scopes, tables) = (CteScopes::new(dialect), Vec::new());
+        Self { dialect, statements: 0, scopes, is_function: false, tables, aliases, names, rows, has_wildcard: false }
     }
 
     fn function(&mut self, function: &Function) -> VisitResult {
         let parts = parts_of(&function.name);
-        let is_known = match self.language {
+        let is_known = match self.dialect {
             SqlDialect::Sqlite => parts.len() == 1 && functions::is_pure_function(&parts[0]),
             SqlDialect::BigQuery => functions::bigquery::is_harmless(&parts),
         };
@@ -73,7 +73,7 @@ impl QueryVisitor {
         };
         let is_sign = matches!(needle, Expr::Function(function)
             if parts_of(&function.name) == ["char"] && argument(function, Some(0)).is_some_and(is_short));
-        if self.language == SqlDialect::BigQuery || is_short(needle) || is_sign {
+        if self.dialect == SqlDialect::BigQuery || is_short(needle) || is_sign {
             return VisitResult::Continue(());
         }
         stop(not_allowed(format_args!("a search pattern must be a literal of at most {MAX_NEEDLE_LENGTH} characters")))
@@ -142,13 +142,13 @@ impl Visitor for QueryVisitor {
         let (alias, is_rejected) = match factor {
             TableFactor::Table { alias, args, name, .. } => {
                 let parts = parts_of(name);
-                let is_json = self.language == SqlDialect::Sqlite
+                let is_json = self.dialect == SqlDialect::Sqlite
                     && matches!(parts.as_slice(), [name] if functions::is_table(name));
                 self.is_function = args.is_some() && is_json;
                 (alias, args.is_some() && !is_json)
             }
             TableFactor::Derived { alias, .. } | TableFactor::NestedJoin { alias, .. } => (alias, false),
-            TableFactor::UNNEST { alias, .. } => (alias, self.language == SqlDialect::Sqlite),
+            TableFactor::UNNEST { alias, .. } => (alias, self.dialect == SqlDialect::Sqlite),
             _ => return stop(not_allowed("FROM can contain only tables and queries")),
         };
         if is_rejected {
@@ -192,7 +192,7 @@ impl Visitor for QueryVisitor {
 
     fn pre_visit_ident(&mut self, name: &Ident) -> VisitResult {
         // BigQuery interprets escapes in quoted names: `e\x6dail` would hide a name from this check.
-        if self.language == SqlDialect::BigQuery && name.value.contains(['\\', '$', '@']) {
+        if self.dialect == SqlDialect::BigQuery && name.value.contains(['\\', '$', '@']) {
             return stop(not_allowed(format_args!("`{}` is not a valid name", name.value.escape_debug())));
         }
         let full_name = name.value.to_lowercase();
@@ -203,9 +203,9 @@ impl Visitor for QueryVisitor {
 }
 
 /// Returns the argument at an index.
-fn argument(function: &Function, at: Option<usize>) -> Option<&Expr> {
+fn argument(function: &Function, index: Option<usize>) -> Option<&Expr> {
     let FunctionArguments::List(list) = &function.args else { return None };
-    match list.args.get(at?)? {
+    match list.args.get(index?)? {
         FunctionArg::Unnamed(FunctionArgExpr::Expr(expression)) => Some(expression),
         _ => None,
     }
