@@ -17,16 +17,16 @@ async fn trip(cities: Vec<String>, cx: TaskContext) -> Result<String, NodeError>
         total += price(&cx, city).await?;
     }
     let yes: bool = cx.interrupts().raise("book it?", total).await?;
-    let before: Option<String> = cx.previous()?; // what the last call on this thread returned
-    Ok(format!("{total} {}, before: {before:?}", if yes { "booked" } else { "dropped" }))
+    let previous: Option<String> = cx.previous()?; // what the last call on this thread returned
+    Ok(format!("{total} {}, before: {previous:?}", if yes { "booked" } else { "dropped" }))
 }
 
 #[tokio::main]
 async fn main() -> superstep::Result<()> {
     let trip = trip().checkpointer(MemoryCheckpointer::new()).compile()?;
     for cities in [vec!["Oslo".to_owned(), "Bergen".to_owned()], vec!["Rome".to_owned()]] {
-        let paused = trip.invoke(&cities).thread("ann").await?;
-        println!("{} {}", paused.interrupts()[0].name, paused.interrupts()[0].value);
+        let interrupted = trip.invoke(&cities).thread("ann").await?;
+        println!("{} {}", interrupted.interrupts()[0].name, interrupted.interrupts()[0].value);
         let done = trip.graph().resume("ann", true).await?;
         println!("{}", trip.output(&done)?.unwrap_or_default());
     }

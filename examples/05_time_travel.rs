@@ -21,9 +21,9 @@ async fn leave(trip: View<Trip>) -> TripUpdate {
 
 async fn print_history(trips: &CompiledGraph<Trip>) -> superstep::Result<Vec<StateSnapshot<Trip>>> {
     let history = trips.threads().get_state_history("t", &HistoryQuery::default()).await?; // newest first
-    for at in &history {
-        let saved = &at.checkpoint;
-        println!("step {} {:?}, next {:?}: {:?}", saved.step, saved.source, at.next, at.state.log);
+    for snapshot in &history {
+        let saved = &snapshot.checkpoint;
+        println!("step {} {:?}, next {:?}: {:?}", saved.step, saved.source, snapshot.next, snapshot.state.log);
     }
     Ok(history)
 }

@@ -25,9 +25,9 @@ async fn reserve(order: View<Order>) -> Result<u64, NodeError> {
 async fn confirm(order: View<Order>, interrupts: Interrupts, cx: TaskContext) -> Result<OrderUpdate, NodeError> {
     // When the run is resumed, the node starts again; `once` returns the recorded result.
     let number = cx.once("reserve", reserve(order.clone())).await?;
-    let verdict: ApprovalAnswer = interrupts.raise("buy it?", &order.item).await?;
-    let word = if verdict.approve { "bought" } else { "cancelled" };
-    Ok(Order::update().log(format!("{number} {word}: {}", verdict.note.unwrap_or_default())))
+    let answer: ApprovalAnswer = interrupts.raise("buy it?", &order.item).await?;
+    let word = if answer.approve { "bought" } else { "cancelled" };
+    Ok(Order::update().log(format!("{number} {word}: {}", answer.note.unwrap_or_default())))
 }
 
 #[tokio::main]
@@ -37,12 +37,12 @@ async fn main() -> superstep::Result<()> {
     graph.add_edge(START, confirm).add_edge(confirm, END).checkpointer(MemoryCheckpointer::new());
     let order = graph.compile()?;
 
-    let paused = order.invoke(Order::input().item("a lamp")).thread("o-1").await?;
-    let question = &paused.interrupts()[0];
-    println!("{} {}", question.name, question.value);
+    let interrupted = order.invoke(Order::input().item("a lamp")).thread("o-1").await?;
+    let interrupt = &interrupted.interrupts()[0];
+    println!("{} {}", interrupt.name, interrupt.value);
 
     let result = order.resume("o-1", "yes, please").await;
-    println!("{}", result.expect_err("an answer of another type"));
+    println!("{}", result.expect_err("a resume value of another type"));
 
     let answer = serde_json::json!({ "approve": true, "note": "the blue one" });
     println!("{:?}", order.resume("o-1", answer).await?.state.log);

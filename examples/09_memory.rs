@@ -13,10 +13,10 @@ struct Chat {
 }
 
 /// Stores the user's message, and answers with the most similar message of earlier threads.
-async fn answer(talk: View<Chat>, cx: TaskContext) -> Result<impl superstep::IntoOutput<Chat>, NodeError> {
-    let (store, namespace) = (cx.store()?, ["users", talk.user.as_str()]);
-    let matches = store.search(SearchOp::new(namespace).query(talk.message.as_str()).limit(1)).await?;
-    let value = serde_json::json!({ "text": talk.message, "words": talk.message.split(' ').count() });
+async fn answer(chat: View<Chat>, cx: TaskContext) -> Result<impl superstep::IntoOutput<Chat>, NodeError> {
+    let (store, namespace) = (cx.store()?, ["users", chat.user.as_str()]);
+    let matches = store.search(SearchOp::new(namespace).query(chat.message.as_str()).limit(1)).await?;
+    let value = serde_json::json!({ "text": chat.message, "words": chat.message.split(' ').count() });
     let a_year = Duration::from_secs(365 * 24 * 3_600);
     store.put_with(PutOp::new(namespace, cx.new_id(), value).ttl(a_year)).await?;
     Ok(Chat::update().answer(match matches.first() {
@@ -25,7 +25,7 @@ async fn answer(talk: View<Chat>, cx: TaskContext) -> Result<impl superstep::Int
     }))
 }
 
-async fn talk() -> superstep::Result<Vec<String>> {
+async fn run_chats() -> superstep::Result<Vec<String>> {
     let store = MemoryStore::new();
     let mut graph = StateGraph::<Chat>::new("talk");
     let answer = graph.add_node("answer", answer);
@@ -45,6 +45,6 @@ async fn talk() -> superstep::Result<Vec<String>> {
 
 #[tokio::main]
 async fn main() -> superstep::Result<()> {
-    talk().await?.iter().for_each(|line| println!("{line}"));
+    run_chats().await?.iter().for_each(|line| println!("{line}"));
     Ok(())
 }

@@ -33,10 +33,10 @@ async fn main() -> superstep::Result<()> {
         .checkpointer(MemoryCheckpointer::new())
         .compile()?;
 
-    let paused = agent.invoke("Tidy up my work").thread("desk").await?;
-    for question in paused.interrupts() {
-        let action = &question.value["action_requests"][0];
-        println!("{} {} {}", question.prompt.as_deref().unwrap_or_default(), action["name"], action["args"]);
+    let interrupted = agent.invoke("Tidy up my work").thread("desk").await?;
+    for interrupt in interrupted.interrupts() {
+        let action = &interrupt.value["action_requests"][0];
+        println!("{} {} {}", interrupt.prompt.as_deref().unwrap_or_default(), action["name"], action["args"]);
     }
     let done = agent.resume("desk", json!({ "decisions": [{ "type": "approve" }] })).await?;
     for message in &done.state.messages {

@@ -28,8 +28,8 @@ fn main() -> superstep::Result<()> {
 
     let mut card = postcard.invoke(json!({ "place": "Bari" })).thread("ann").wait_blocking()?;
     for answer in [false, true] {
-        let question = &card.interrupts()[0];
-        println!("{} {} {answer}", question.prompt.as_deref().unwrap_or_default(), question.value);
+        let interrupt = &card.interrupts()[0];
+        println!("{} {} {answer}", interrupt.prompt.as_deref().unwrap_or_default(), interrupt.value);
         card = postcard.resume("ann", answer).wait_blocking()?;
     }
     println!("{}", card.to_json()?);

@@ -26,13 +26,14 @@ async fn main() -> superstep::Result<()> {
         ScriptedReply::tool_call("weather", json!({ "city": "Rome" })),
         ScriptedReply::from("18 degrees."),
     ]);
-    let plans = ScriptedModel::new(["The forum in the morning, gelato at noon."]);
-    let leads = ScriptedModel::new([calls(&["meteo", "guide"]), ScriptedReply::from("Go: 18 degrees, forum, gelato.")]);
+    let guide_model = ScriptedModel::new(["The forum in the morning, gelato at noon."]);
+    let supervisor_model =
+        ScriptedModel::new([calls(&["meteo", "guide"]), ScriptedReply::from("Go: 18 degrees, forum, gelato.")]);
     let team = supervisor(
-        leads.with_name("chief"),
+        supervisor_model.with_name("chief"),
         [
             team_member("meteo", "Knows the weather.", react_agent(weather_model.with_name("small"), [weather()])),
-            team_member("guide", "Plans days.", react_agent(plans.with_name("small"), ToolSet::default())),
+            team_member("guide", "Plans days.", react_agent(guide_model.with_name("small"), ToolSet::default())),
         ],
     )
     .compile()?;
@@ -42,8 +43,8 @@ async fn main() -> superstep::Result<()> {
     for message in done.state.messages.iter().filter(|message| !message.text().is_empty()) {
         println!("{:?} {}: {}", message.role, message.name.as_deref().unwrap_or("-"), message.text());
     }
-    for line in done.usage().by_model() {
-        println!("{}: {} calls, cents: {:.2?}", line.model, line.calls, line.cost_cents);
+    for row in done.usage().by_model() {
+        println!("{}: {} calls, cents: {:.2?}", row.model, row.calls, row.cost_cents);
     }
     Ok(())
 }

@@ -75,12 +75,12 @@ fn circle(store: Option<MemoryCheckpointer>) -> Ready<CycleState> {
     ready(graph)
 }
 
-/// Creates one task for each of many items, reduced into one list.
+/// Creates a graph that sends one task for each of many items and reduces the results into one list.
 fn sends(items: u64) -> Ready<Results> {
     let mut graph = StateGraph::<Results>::new("sends");
     let square = graph.add_node("square", async |item: SendPayload<u64>| Results::update().results([*item * *item]));
-    let each = move |_: &Results| (0..items).map(|item| SendTo::new(square, item)).collect::<Vec<_>>();
-    graph.set_conditional_entry_point(each, [square]).add_edge(square, END);
+    let to_sends = move |_: &Results| (0..items).map(|item| SendTo::new(square, item)).collect::<Vec<_>>();
+    graph.set_conditional_entry_point(to_sends, [square]).add_edge(square, END);
     ready(graph)
 }
 
@@ -123,7 +123,11 @@ fn a_history(ready: Ready<CycleState>) -> usize {
     let ready = ManuallyDrop::new(ready);
     let threads = ready.graph.threads();
     black_box(
-        ready.runtime.block_on(threads.get_state_history("t", &HistoryQuery::default())).expect("it is there").len(),
+        ready
+            .runtime
+            .block_on(threads.get_state_history("t", &HistoryQuery::default()))
+            .expect("the thread has a history")
+            .len(),
     )
 }
 

@@ -20,12 +20,12 @@ pub(crate) enum CheckpointerKind {
 
 impl CheckpointerKind {
     pub(crate) fn parse(name: &str) -> Option<Self> {
-        [Self::None, Self::Memory, Self::Sqlite, Self::Postgres].into_iter().find(|store| store.name() == name)
+        [Self::None, Self::Memory, Self::Sqlite, Self::Postgres].into_iter().find(|kind| kind.name() == name)
     }
 
     /// Parses the name of a checkpointer; `None` for `none` and unknown names.
     pub(crate) fn parse_persistent(name: &str) -> Option<Self> {
-        Self::parse(name).filter(|store| *store != Self::None)
+        Self::parse(name).filter(|kind| *kind != Self::None)
     }
 
     pub(crate) fn name(self) -> &'static str {
@@ -51,7 +51,7 @@ impl CheckpointerKind {
                 OpenCheckpointer { store: sqlite(&path), location: CheckpointerLocation::File(path, folder) }
             }
             Self::Postgres => runtime.block_on(async {
-                empty().await.expect("the database of BENCH_PG_URL can be emptied");
+                drop_schema().await.expect("the database of BENCH_PG_URL can be emptied");
                 OpenCheckpointer { store: postgres().await, location: CheckpointerLocation::Server }
             }),
         }
@@ -67,7 +67,7 @@ fn address() -> String {
 }
 
 async fn postgres() -> SharedCheckpointer {
-    PostgresCheckpointer::connect(&address()).await.expect("the server of BENCH_PG_URL answers").into()
+    PostgresCheckpointer::connect(&address()).await.expect("the server of BENCH_PG_URL responds").into()
 }
 
 /// Opens a connection of its own to the database.
@@ -77,12 +77,12 @@ async fn connect() -> Result<tokio_postgres::Client, tokio_postgres::Error> {
     Ok(client)
 }
 
-async fn empty() -> Result<(), tokio_postgres::Error> {
+async fn drop_schema() -> Result<(), tokio_postgres::Error> {
     connect().await?.batch_execute("SET client_min_messages = warning; DROP SCHEMA IF EXISTS superstep CASCADE").await
 }
 
 /// Returns the size in bytes of the tables with their indexes.
-async fn size() -> Result<u64, tokio_postgres::Error> {
+async fn table_bytes() -> Result<u64, tokio_postgres::Error> {
     let sum = "SELECT sum(pg_total_relation_size(c.oid))::bigint FROM pg_class c \
                JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'superstep' AND c.relkind = 'r'";
     Ok(connect().await?.query_one(sum, &[]).await?.get::<_, i64>(0).cast_unsigned())
@@ -121,10 +121,10 @@ impl OpenCheckpointer {
             CheckpointerLocation::File(path, _folder) => {
                 // Closing merges the write-ahead log into the database.
                 drop(store);
-                std::fs::metadata(path).expect("the file is there").len()
+                std::fs::metadata(path).expect("the database file exists").len()
             }
             CheckpointerLocation::Server => {
-                runtime.block_on(size()).expect("the server returns the size of its tables")
+                runtime.block_on(table_bytes()).expect("the server returns the size of its tables")
             }
         }
     }

@@ -153,13 +153,13 @@ impl Workload {
     }
 }
 
-fn count(word: &str) -> Option<usize> {
-    word.parse().ok().filter(|count| *count > 0)
+fn count(text: &str) -> Option<usize> {
+    text.parse().ok().filter(|count| *count > 0)
 }
 
-fn pair(word: &str) -> Option<(usize, usize)> {
-    let (one, other) = word.split_once('x')?;
-    Some((count(one)?, count(other)?))
+fn pair(text: &str) -> Option<(usize, usize)> {
+    let (first, second) = text.split_once('x')?;
+    Some((count(first)?, count(second)?))
 }
 
 /// Times runs without a checkpointer, or each with a new one; then also returns the stored bytes.
@@ -170,14 +170,14 @@ fn timed<S: GraphState, C: Send + Sync + 'static>(
 ) -> (Times, Outcome<S>, Option<u64>) {
     match store {
         CheckpointerKind::None => {
-            let (times, done) = measure::time_batches(|| runtime.finish(call()));
-            (times, done, None)
+            let (times, outcome) = measure::time_batches(|| runtime.finish(call()));
+            (times, outcome, None)
         }
         store => {
             let unit =
                 |opened: &OpenCheckpointer| runtime.finish(call().checkpointer(opened.store.clone()).thread("t"));
-            let (times, (opened, done)) = measure::time_each(|| store.open(runtime), unit);
-            (times, done, Some(opened.bytes(runtime)))
+            let (times, (opened, outcome)) = measure::time_each(|| store.open(runtime), unit);
+            (times, outcome, Some(opened.bytes(runtime)))
         }
     }
 }

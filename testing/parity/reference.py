@@ -124,15 +124,15 @@ def fill(form, env):
 
 def goto_targets(items, env):
     """Returns the targets of a `goto`: names and sends."""
-    found = []
+    targets = []
     for item in as_list(items):
         if isinstance(item, str):
-            found.append(fill(item, env))
+            targets.append(fill(item, env))
         elif "each" in item:
-            found += [Send(item["node"], each) for each in fill(item["each"], env) or []]
+            targets += [Send(item["node"], each) for each in fill(item["each"], env) or []]
         else:
-            found.append(Send(item["node"], fill(item["payload"], env)))
-    return found
+            targets.append(Send(item["node"], fill(item["payload"], env)))
+    return targets
 
 
 class Case:
@@ -193,8 +193,8 @@ class Case:
         def node(state):
             with self.lock:
                 self.ran[name] += 1
-            found = [child.invoke(fill(each, {"state": state})) for each in spec["calls"]]
-            return self.act(spec["then"], {"state": state, "answers": found, "answer": found[-1], "runs": 1})
+            outputs = [child.invoke(fill(each, {"state": state})) for each in spec["calls"]]
+            return self.act(spec["then"], {"state": state, "answers": outputs, "answer": outputs[-1], "runs": 1})
 
         return node
 

@@ -109,7 +109,7 @@ async function replaySession(browser, isPause, check) {
   const { id, events } = await recordRun("/api/assistant", { message: LATE, userId: await defaultUser() }, "x-thread-id");
   const running = ({ messages }) => ({ status: "running", lastEventId: 0, plan: [], messages: messages.filter(({ role }) => role === "user") });
   const proxy = await replayRun({ path: `/api/assistant/${id}`, events, running, isPause });
-  const { page, faults, context } = await openPage(browser, { at: proxy.url });
+  const { page, pageErrors, context } = await openPage(browser, { at: proxy.url });
   try {
     await page.goto(`${proxy.url}/assistant/${id}`);
     await check(page, proxy.resume);
@@ -117,12 +117,12 @@ async function replaySession(browser, isPause, check) {
     await context.close();
     proxy.close();
   }
-  return faults;
+  return pageErrors;
 }
 
 const checks = {
   async newSession(browser) {
-    const { page, faults } = await openPage(browser);
+    const { page, pageErrors } = await openPage(browser);
     const settings = await api("/api/assistant/settings");
     await page.goto(`${base}/assistant`);
     await page.waitForSelector(".examples button", SLOW);
@@ -134,12 +134,12 @@ const checks = {
     await page.keyboard.press("Enter");
     await page.waitForSelector("#message[aria-invalid=true]");
     await assertAccessible(page);
-    return faults;
+    return pageErrors;
   },
 
   async streaming(browser) {
     const proxy = await delayResponses(250);
-    const { page, faults, context } = await openPage(browser, { at: proxy.url });
+    const { page, pageErrors, context } = await openPage(browser, { at: proxy.url });
     await page.addInitScript(() => {
       window.states = new Set();
       new MutationObserver(() => document.querySelectorAll(".step").forEach((element) => window.states.add(element.dataset.state))).observe(document, { subtree: true, childList: true, attributes: true });
@@ -170,7 +170,7 @@ const checks = {
       await context.close();
       proxy.close();
     }
-    return faults;
+    return pageErrors;
   },
 
   async partialAnswer(browser) {
@@ -199,7 +199,7 @@ const checks = {
   },
 
   async conversation(browser) {
-    const { page, faults } = await openPage(browser);
+    const { page, pageErrors } = await openPage(browser);
     const id = await createSession(LATE);
     await waitUntilSettled(id);
     await page.goto(`${base}/assistant/${id}`);
@@ -210,11 +210,11 @@ const checks = {
     await page.waitForFunction(() => document.querySelectorAll(".turn[data-status=completed] .answer").length === 2, null, SLOW);
     await assertMatchesServer(page);
     await page.waitForSelector(`.sessions a[aria-current=page]`, { state: "attached", ...SLOW });
-    return faults;
+    return pageErrors;
   },
 
   async reload(browser) {
-    const { page, faults } = await openPage(browser);
+    const { page, pageErrors } = await openPage(browser);
     const id = await createSession(LATE);
     await page.goto(`${base}/assistant/${id}`);
     for (let times = 0; times < 3; times++) {
@@ -228,13 +228,13 @@ const checks = {
     await assertMatchesServer(page);
     assert.equal(await page.locator(".turn").count(), 1);
     // The browser logs requests that a reload aborts.
-    return faults.filter((fault) => !/ERR_ABORTED|network/i.test(fault));
+    return pageErrors.filter((error) => !/ERR_ABORTED|network/i.test(error));
   },
 
   async reconnect(browser) {
     const id = await createSession(LATE);
     const proxy = await dropConnections(2, 1500);
-    const { page, faults, context } = await openPage(browser, { at: proxy.url, isBroken: true });
+    const { page, pageErrors, context } = await openPage(browser, { at: proxy.url, isBroken: true });
     try {
       await page.goto(`${proxy.url}/assistant/${id}`);
       await page.waitForSelector(".connection-status.is-reconnecting", SLOW);
@@ -249,11 +249,11 @@ const checks = {
       await context.close();
       proxy.close();
     }
-    return faults;
+    return pageErrors;
   },
 
   async clarification(browser) {
-    const { page, faults } = await openPage(browser);
+    const { page, pageErrors } = await openPage(browser);
     await submitMessage(page, MILLER);
     await page.waitForSelector(".choices", SLOW);
     const { waiting: question } = await fetchSession(idOf(page));
@@ -266,11 +266,11 @@ const checks = {
     await page.waitForSelector(".answer", SLOW);
     await assertMatchesServer(page);
     assert.equal(await page.locator(".turn").count(), 1, "question and answer are one turn");
-    return faults;
+    return pageErrors;
   },
 
   async approval(browser) {
-    const { page, faults } = await openPage(browser);
+    const { page, pageErrors } = await openPage(browser);
     const value = { id: "q7", kind: "approval", tool: "forget_memory", arguments: { key: "unit" }, effect: "Deletes one fact." };
     const interrupt = { status: "waiting", waiting: value };
     const buttons = { "Allow once": { decision: "allow_once" }, "Allow for this session": { decision: "allow_session" }, Deny: { decision: "deny" } };
@@ -294,12 +294,12 @@ const checks = {
     await page.click("#allow");
     await status(page, "completed");
     assert.deepEqual(posted, [["answer", { questionId: "q7", answer: { decision: "change", arguments: { key: "zone" } } }]]);
-    return faults;
+    return pageErrors;
   },
 
   /** A call with an unknown outcome has its own title and only the decisions that the server allows. */
   async unknownOutcome(browser) {
-    const { page, faults } = await openPage(browser);
+    const { page, pageErrors } = await openPage(browser);
     const why = "whether `forget_memory` was carried out is not known: the process ended while it ran";
     const value = {
       id: "q8", kind: "approval", tool: "forget_memory", arguments: { key: "unit" }, effect: "Runs it once more.",
@@ -314,12 +314,12 @@ const checks = {
     await page.getByRole("button", { name: "Do not run it again" }).click(SLOW);
     await status(page, "completed");
     assert.deepEqual(posted, [["answer", { questionId: "q8", answer: { decision: "deny" } }]]);
-    return faults;
+    return pageErrors;
   },
 
   /** Two tabs answer the same interrupt: the second gets a conflict and the new state. */
   async concurrentAnswers(browser) {
-    const { page, faults, context } = await openPage(browser, { isRefused: true });
+    const { page, pageErrors, context } = await openPage(browser, { isRejected: true });
     const id = await createSession(MILLER);
     const { waiting: question } = await waitUntilSettled(id);
     const other = await context.newPage();
@@ -339,12 +339,12 @@ const checks = {
     await status(other, "completed");
     const session = await assertMatchesServer(other);
     assert.equal(session.messages.filter(({ role }) => role === "user").at(-1).text, question.choices[1]);
-    return faults;
+    return pageErrors;
   },
 
   /** A conversation is visible only to its owner, whichever user was selected before. */
   async owner(browser) {
-    const { page, faults } = await openPage(browser, { isRefused: true });
+    const { page, pageErrors } = await openPage(browser, { isRejected: true });
     const { users } = await api("/api/assistant/settings");
     const { id: userId } = users.at(-1);
     const id = await createSession("Thanks!", userId);
@@ -360,11 +360,11 @@ const checks = {
     const userSettings = await api(`/api/assistant/settings?userId=${encodeURIComponent(userId)}`);
     await page.waitForFunction((count) => document.querySelectorAll(".tools li").length === count, userSettings.tools.length, SLOW);
     assert.deepEqual(await page.locator(".tools code").allTextContents(), userSettings.tools.map(({ name }) => name));
-    return faults;
+    return pageErrors;
   },
 
   async stop(browser) {
-    const { page, faults } = await openPage(browser);
+    const { page, pageErrors } = await openPage(browser);
     const id = await createSession(MILLER);
     await waitUntilSettled(id);
     await page.goto(`${base}/assistant/${id}`);
@@ -377,11 +377,11 @@ const checks = {
     await page.keyboard.press(".");
     await status(page, "stopped");
     assert.deepEqual(posted, [["stop", {}]]);
-    return faults;
+    return pageErrors;
   },
 
   async memory(browser) {
-    const { page, faults } = await openPage(browser);
+    const { page, pageErrors } = await openPage(browser);
     // Mocked, because the facts depend on earlier messages.
     let facts = [{ key: "unit", text: "Prefers kilograms.", source: "message 3", date: "2026-10-01T00:00:00Z" }, { key: "team", text: MARKUP, source: null, date: null }];
     await page.route("**/api/assistant/memory**", (route) => {
@@ -399,11 +399,11 @@ const checks = {
     await assertAccessible(page);
     // The real list can be loaded.
     await api(`/api/assistant/memory?userId=${encodeURIComponent(await defaultUser())}`);
-    return faults;
+    return pageErrors;
   },
 
   async share(browser) {
-    const { page, faults, context } = await openPage(browser);
+    const { page, pageErrors, context } = await openPage(browser);
     await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin: base });
     const id = await createSession(LATE);
     const session = await waitUntilSettled(id);
@@ -418,11 +418,11 @@ const checks = {
     const copied = await page.evaluate(() => navigator.clipboard.readText());
     assert.ok(copied.includes(session.messages.at(-1).text.trim()) && copied.includes(LATE), "the copy lacks the question or the answer");
     assert.ok(copied.includes(session.model.label), "the copy lacks the label of the model");
-    return faults;
+    return pageErrors;
   },
 
   async errors(browser) {
-    const { page, faults } = await openPage(browser, { isRefused: true });
+    const { page, pageErrors } = await openPage(browser, { isRejected: true });
     await page.goto(`${base}/assistant/00000000-0000-0000-0000-000000000000`);
     await page.waitForSelector("text=Conversation not found", SLOW);
     await assertAccessible(page);
@@ -432,21 +432,21 @@ const checks = {
     await page.click(".composer .primary");
     await page.waitForSelector(".problem", SLOW);
     assert.ok((await page.textContent(".problem")).length > 30, "shows the error");
-    return faults;
+    return pageErrors;
   },
 
   async markup(browser) {
-    const { page, faults } = await openPage(browser);
+    const { page, pageErrors } = await openPage(browser);
     await submitMessage(page, MARKUP);
     await page.waitForSelector(".status-bar .status.is-completed, .approval", SLOW);
     assert.equal(await page.$eval(".user-message h2", (element) => element.lastChild.textContent), MARKUP);
     assert.equal(await page.locator("main img, main b").count(), 0);
     assert.notEqual(await page.title(), "pwned");
-    return faults;
+    return pageErrors;
   },
 
   async dark(browser) {
-    const { page, faults } = await openPage(browser, { colorScheme: "dark" });
+    const { page, pageErrors } = await openPage(browser, { colorScheme: "dark" });
     await page.goto(`${base}/assistant`);
     await page.waitForSelector(".examples button", SLOW);
     await assertAccessible(page);
@@ -456,11 +456,11 @@ const checks = {
     await page.waitForSelector(".source-list", SLOW);
     await page.waitForSelector(".step", SLOW);
     await assertAccessible(page);
-    return faults;
+    return pageErrors;
   },
 
   async phone(browser) {
-    const { page, faults } = await openPage(browser, { viewport: { width: 320, height: 640 }, hasTouch: true, isMobile: true });
+    const { page, pageErrors } = await openPage(browser, { viewport: { width: 320, height: 640 }, hasTouch: true, isMobile: true });
     await page.goto(`${base}/assistant`);
     await page.waitForSelector(".examples button", SLOW);
     await assertNoHorizontalScroll(page);
@@ -473,7 +473,7 @@ const checks = {
     await assertNoHorizontalScroll(page);
     assert.ok(await page.isVisible(".status-bar .label"));
     await assertAccessible(page);
-    return faults;
+    return pageErrors;
   },
 };
 

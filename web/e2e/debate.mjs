@@ -89,7 +89,7 @@ function readWithEventSource({ path, names, last }) {
 
 const checks = {
   async start(browser) {
-    const { page, faults } = await openPage(browser);
+    const { page, pageErrors } = await openPage(browser);
     await page.goto(`${base}/`);
     await page.waitForSelector(".card");
     assert.equal(await page.locator(".card").count(), 4);
@@ -97,11 +97,11 @@ const checks = {
     await assertAccessible(page);
     await page.click(".card a[href='/debate']");
     await page.waitForSelector("#topic");
-    return faults;
+    return pageErrors;
   },
 
   async keyboard(browser) {
-    const { page, faults } = await openPage(browser);
+    const { page, pageErrors } = await openPage(browser);
     await submitForm(page, "Should homework be abolished?", { rounds: 2, factCheck: 1 });
     // Some turn is streaming, or all are complete because the agents are fast.
     await page.waitForSelector(".turn .turn-text:not(:empty)", SLOW);
@@ -113,7 +113,7 @@ const checks = {
     assert.equal((await page.textContent(".status-bar .status-text")).trim(), "Round 2 of 2");
     assert.equal(await page.locator(".progress-step.is-done").count(), 5);
     await assertAccessible(page);
-    return faults;
+    return pageErrors;
   },
 
   async streaming(browser) {
@@ -121,7 +121,7 @@ const checks = {
     const { id, events } = await recordRun("/api/debate", body, "x-debate-id");
     const running = ({ messages }) => ({ status: "running", lastEventId: 0, messages: messages.slice(0, 1), factCheckResults: [] });
     const proxy = await replayRun({ path: `/api/debate/${id}`, events, running, isPause: (event) => /^event: token$/m.test(event) });
-    const { page, faults, context } = await openPage(browser, { at: proxy.url });
+    const { page, pageErrors, context } = await openPage(browser, { at: proxy.url });
     try {
       await page.goto(`${proxy.url}/debate/${id}`);
       await page.waitForSelector(".turn .turn-text:not(:empty)", SLOW);
@@ -136,7 +136,7 @@ const checks = {
       await context.close();
       proxy.close();
     }
-    return faults;
+    return pageErrors;
   },
 
   /** `EventSource` reads a stream, reconnects by itself with the last event id, and receives every event once. */
@@ -148,7 +148,7 @@ const checks = {
     const field = (name) => [...text.matchAll(new RegExp(`^${name}: (.*)$`, "gm"))].map(([, value]) => value);
     const ids = field("id");
     const proxy = await dropConnections(1, Math.floor(text.length / 2));
-    const { page, faults, context } = await openPage(browser, { at: proxy.url, isBroken: true });
+    const { page, pageErrors, context } = await openPage(browser, { at: proxy.url, isBroken: true });
     try {
       await page.goto(`${proxy.url}/debate`);
       const received = await page.evaluate(readWithEventSource, { path, names: [...new Set(field("event"))], last: ids.at(-1) });
@@ -158,11 +158,11 @@ const checks = {
       await context.close();
       proxy.close();
     }
-    return faults;
+    return pageErrors;
   },
 
   async approval(browser) {
-    const { page, faults } = await openPage(browser);
+    const { page, pageErrors } = await openPage(browser);
     await submitForm(page, "Should city centres be free of cars?", { rounds: 2, approval: 1 });
     await page.waitForSelector(".approval", SLOW);
     await assertAccessible(page);
@@ -181,12 +181,12 @@ const checks = {
     await status(page, "completed");
     await page.waitForSelector(".turn.is-moderator", SLOW);
     await assertMatchesServer(page);
-    return faults;
+    return pageErrors;
   },
 
   /** Two tabs answer the same interrupt: the second gets a conflict and the next interrupt. */
   async concurrentAnswers(browser) {
-    const { page, faults, context } = await openPage(browser, { isRefused: true });
+    const { page, pageErrors, context } = await openPage(browser, { isRejected: true });
     const id = await createDebate({ topic: "Should city centres be free of cars?", maxRounds: 2, approval: "each_round" });
     const other = await context.newPage();
     for (const tab of [page, other]) {
@@ -207,11 +207,11 @@ const checks = {
     await other.getByRole("button", { name: "End debate" }).click();
     await status(other, "completed");
     await assertMatchesServer(other);
-    return faults;
+    return pageErrors;
   },
 
   async reload(browser) {
-    const { page, faults } = await openPage(browser);
+    const { page, pageErrors } = await openPage(browser);
     const id = await createDebate({ topic: "Should homework be abolished?", maxRounds: 6, factCheck: "each_round" });
     await page.goto(`${base}/debate/${id}`);
     for (let times = 0; times < 3; times++) {
@@ -223,7 +223,7 @@ const checks = {
     await page.waitForSelector(".share-actions", SLOW);
     await assertMatchesServer(page);
     // The browser logs requests that a reload aborts.
-    return faults.filter((fault) => !/ERR_ABORTED|network/i.test(fault));
+    return pageErrors.filter((error) => !/ERR_ABORTED|network/i.test(error));
   },
 
   async offline(browser) {
@@ -276,7 +276,7 @@ const checks = {
   },
 
   async stop(browser) {
-    const { page, faults } = await openPage(browser);
+    const { page, pageErrors } = await openPage(browser);
     // Only an interrupted debate is certain not to end before it is stopped.
     const id = await createDebate({ topic: "Should city centres be free of cars?", maxRounds: 3, approval: "each_round" });
     await waitUntilSettled(id);
@@ -298,11 +298,11 @@ const checks = {
     }
     await page.waitForSelector(".share-actions", SLOW);
     await assertMatchesServer(page);
-    return faults;
+    return pageErrors;
   },
 
   async list(browser) {
-    const { page, faults } = await openPage(browser);
+    const { page, pageErrors } = await openPage(browser);
     const topic = `Is ${Date.now().toString(36)} a good name?`;
     const id = await createDebate({ topic, maxRounds: 1 });
     await waitUntilSettled(id);
@@ -320,11 +320,11 @@ const checks = {
     await page.waitForURL(`${base}/debate/${id}`);
     await status(page, "completed");
     assert.equal(await page.textContent("h1"), topic);
-    return faults;
+    return pageErrors;
   },
 
   async share(browser) {
-    const { page, faults, context } = await openPage(browser);
+    const { page, pageErrors, context } = await openPage(browser);
     await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin: base });
     const id = await createDebate({ topic: "Should homework be abolished?", maxRounds: 1 });
     const debate = await waitUntilSettled(id);
@@ -345,11 +345,11 @@ const checks = {
       assert.ok((await request(`/api/debate/${id}/transcript?format=${format}`)).ok);
       assert.equal(await page.locator(`.downloads a[href$="format=${format}"]`).count(), 1);
     }
-    return faults;
+    return pageErrors;
   },
 
   async errors(browser) {
-    const { page, faults } = await openPage(browser, { isRefused: true });
+    const { page, pageErrors } = await openPage(browser, { isRejected: true });
     await page.goto(`${base}/debate`);
     await page.waitForSelector("#topic");
     await page.fill("#maxRounds", "11");
@@ -362,11 +362,11 @@ const checks = {
     await assertAccessible(page);
     await page.goto(`${base}/debate/00000000-0000-0000-0000-000000000000`);
     await page.waitForSelector("text=Debate not found", SLOW);
-    return faults;
+    return pageErrors;
   },
 
   async markup(browser) {
-    const { page, faults } = await openPage(browser);
+    const { page, pageErrors } = await openPage(browser);
     await submitForm(page, MARKUP, { rounds: 1 });
     await status(page, "completed");
     assert.equal(await page.textContent("h1"), MARKUP);
@@ -377,11 +377,11 @@ const checks = {
     await page.waitForSelector(".debate-list li", SLOW);
     assert.equal(await page.textContent(".debate-list li a"), MARKUP);
     assert.equal(await page.locator(".debate-list img, .debate-list b").count(), 0);
-    return faults;
+    return pageErrors;
   },
 
   async dark(browser) {
-    const { page, faults } = await openPage(browser);
+    const { page, pageErrors } = await openPage(browser);
     await page.goto(`${base}/debate`);
     await page.waitForSelector(".theme-toggle");
     const paper = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
@@ -402,11 +402,11 @@ const checks = {
     await page.goto(`${base}/debate/${id}`);
     await status(page, "completed");
     await assertAccessible(page);
-    return faults;
+    return pageErrors;
   },
 
   async phone(browser) {
-    const { page, faults } = await openPage(browser, { viewport: { width: 320, height: 640 }, hasTouch: true, isMobile: true });
+    const { page, pageErrors } = await openPage(browser, { viewport: { width: 320, height: 640 }, hasTouch: true, isMobile: true });
     for (const path of ["/", "/debate"]) {
       await page.goto(base + path);
       await page.waitForSelector("h1");
@@ -419,11 +419,11 @@ const checks = {
     await assertNoHorizontalScroll(page);
     assert.ok(await page.isVisible(".status-bar .label"));
     await assertAccessible(page);
-    return faults;
+    return pageErrors;
   },
 
   async shortcuts(browser) {
-    const { page, faults } = await openPage(browser);
+    const { page, pageErrors } = await openPage(browser);
     await page.goto(`${base}/debate`);
     await page.waitForSelector("#topic");
     await page.keyboard.type("?");
@@ -437,11 +437,11 @@ const checks = {
     await page.evaluate(() => document.activeElement?.blur());
     await page.keyboard.press("?");
     assert.equal(await page.locator("dialog[open]").count(), 0, "shortcuts are disabled");
-    return faults;
+    return pageErrors;
   },
 
   async announcements(browser) {
-    const { page, faults } = await openPage(browser);
+    const { page, pageErrors } = await openPage(browser);
     const id = await createDebate({ topic: "Should city centres be free of cars?", maxRounds: 1, approval: "before_summary" });
     await waitUntilSettled(id);
     await page.goto(`${base}/debate/${id}`);
@@ -452,7 +452,7 @@ const checks = {
     await status(page, "completed");
     await page.waitForFunction(() => document.querySelector("[role=log]").textContent.includes("Moderator:"), null, SLOW);
     assert.equal(await log.getAttribute("aria-live"), "polite");
-    return faults;
+    return pageErrors;
   },
 };
 

@@ -86,11 +86,11 @@ async function createConflict(page, day) {
 const blockAt = (day, time) => `[data-day="${day}"] [data-event][data-start^="${day}T${time}"]`;
 const blurActiveElement = (page) => page.evaluate(() => document.activeElement?.blur());
 /** Removes errors that the check causes on purpose. */
-const withoutFaults = (faults, pattern) => faults.filter((fault) => !pattern.test(fault));
+const withoutErrors = (pageErrors, pattern) => pageErrors.filter((error) => !pattern.test(error));
 
 const checks = {
   async memberSelect(browser) {
-    const { page, faults } = await openScheduler(browser, { user: "" });
+    const { page, pageErrors } = await openScheduler(browser, { user: "" });
     await page.goto(`${base}/scheduler`);
     await page.waitForSelector(".member-select [data-member]", SLOW);
     assert.deepEqual(await page.$$eval(".member-select [data-member]", (elements) => elements.map((element) => element.dataset.member)), settings.members.map(({ id }) => id));
@@ -102,11 +102,11 @@ const checks = {
     assert.equal(await page.inputValue("#user"), parent.id, "the member is saved");
     assert.ok((await page.textContent(".calendar-meta .label")).trim().length > 0, "the parser is named");
     await assertAccessible(page);
-    return faults;
+    return pageErrors;
   },
 
   async plan(browser) {
-    const { page, faults } = await openScheduler(browser);
+    const { page, pageErrors } = await openScheduler(browser);
     const day = await freeSunday();
     await page.goto(`${base}/scheduler`);
     await page.waitForSelector(".week", SLOW);
@@ -123,11 +123,11 @@ const checks = {
     for (const part of ["title", "date", "time", "people", "resources"]) assert.ok(chips.includes(part), `no chip for ${part}: ${chips}`);
     assert.match(await page.textContent("[role=timer]"), /^(10:00|9:\d\d) left$/);
     await assertAccessible(page);
-    return faults;
+    return pageErrors;
   },
 
   async dictate(browser) {
-    const { page, faults, context } = await openScheduler(browser);
+    const { page, pageErrors, context } = await openScheduler(browser);
     // Only the browser API is mocked.
     await page.addInitScript(() => {
       window.SpeechRecognition = class {
@@ -151,11 +151,11 @@ const checks = {
     await unsupportedPage.goto(`${base}/scheduler`);
     await unsupportedPage.waitForSelector(".week", SLOW);
     assert.equal(await unsupportedPage.locator(".dictate").count(), 0, "hidden without browser support");
-    return faults;
+    return pageErrors;
   },
 
   async conflict(browser) {
-    const { page, faults } = await openScheduler(browser);
+    const { page, pageErrors } = await openScheduler(browser);
     const day = await freeSunday();
     await createConflict(page, day);
     const thread = await page.getAttribute(".answer", "data-thread");
@@ -178,11 +178,11 @@ const checks = {
     await waitUntilCompleted(page);
     await page.waitForSelector(blockAt(day, "15:30"), SLOW);
     assert.deepEqual((await eventsOn(day)).map(({ start, end }) => [localTime(start), localTime(end)]).sort(), [[`${day}T14:30`, `${day}T15:30`], [`${day}T15:30`, `${day}T16:30`]], "the dentist is unchanged");
-    return faults;
+    return pageErrors;
   },
 
   async reload(browser) {
-    const { page, faults } = await openScheduler(browser);
+    const { page, pageErrors } = await openScheduler(browser);
     const day = await freeSunday();
     await createConflict(page, day);
     const question = await page.getAttribute(".answer", "data-question");
@@ -199,22 +199,22 @@ const checks = {
     await page.keyboard.press("1");
     await waitUntilCompleted(page);
     assert.equal((await eventsOn(day)).length, 2);
-    return withoutFaults(faults, /ERR_ABORTED|network/i);
+    return withoutErrors(pageErrors, /ERR_ABORTED|network/i);
   },
 
   async decline(browser) {
-    const { page, faults } = await openScheduler(browser);
+    const { page, pageErrors } = await openScheduler(browser);
     const day = await freeSunday();
     await createConflict(page, day);
     await page.click("[data-answer=decline]");
     await page.waitForSelector(".answer:not(.is-awaiting_user)", SLOW);
     assert.equal((await eventsOn(day)).length, 1, "only the dentist is there");
     assert.equal(await page.locator("[data-preview]").count(), 0);
-    return faults;
+    return pageErrors;
   },
 
   async undo(browser) {
-    const { page, faults } = await openScheduler(browser);
+    const { page, pageErrors } = await openScheduler(browser);
     const day = await freeSunday();
     await page.goto(`${base}/scheduler?date=${day}`);
     await page.waitForSelector(".week", SLOW);
@@ -230,11 +230,11 @@ const checks = {
     await page.keyboard.press("u");
     await page.waitForSelector(blockAt(day, "14:00"), { state: "detached", ...SLOW });
     assert.deepEqual(await eventsOn(day), []);
-    return withoutFaults(faults, /ERR_ABORTED|network/i);
+    return withoutErrors(pageErrors, /ERR_ABORTED|network/i);
   },
 
   async month(browser) {
-    const { page, faults } = await openScheduler(browser);
+    const { page, pageErrors } = await openScheduler(browser);
     const day = await freeSunday();
     await schedule(sentenceFor(day));
     await page.goto(`${base}/scheduler?date=${day}`);
@@ -258,11 +258,11 @@ const checks = {
     await page.waitForSelector(`[data-day="${today.slice(0, 10)}"].is-today`, SLOW);
     await page.keyboard.press("w");
     await page.waitForSelector(".week .is-today", SLOW);
-    return faults;
+    return pageErrors;
   },
 
   async chips(browser) {
-    const { page, faults } = await openScheduler(browser);
+    const { page, pageErrors } = await openScheduler(browser);
     const [day, other] = [await freeSunday(), await freeSunday()];
     await page.goto(`${base}/scheduler?date=${day}`);
     await page.waitForSelector(".week", SLOW);
@@ -278,11 +278,11 @@ const checks = {
     await assertAccessible(page);
     await page.keyboard.press("Escape");
     assert.equal(await page.evaluate(() => document.activeElement?.dataset.part), "time", "the focus returns to the chip");
-    return faults;
+    return pageErrors;
   },
 
   async movedOccurrence(browser) {
-    const { page, faults } = await openScheduler(browser);
+    const { page, pageErrors } = await openScheduler(browser);
     const day = await freeSunday();
     const [next, third] = [addDays(day, 7), addDays(day, 14)];
     await schedule(`Schedule choir for ${child.name} on ${day} at 9am every Sunday 3 times`);
@@ -297,11 +297,11 @@ const checks = {
     for (const other of [day, third]) {
       assert.ok((await eventsOn(other)).some(({ start }) => localTime(start) === `${other}T09:00`), "only the moved occurrence is corrected");
     }
-    return faults;
+    return pageErrors;
   },
 
   async correction(browser) {
-    const { page, faults } = await openScheduler(browser);
+    const { page, pageErrors } = await openScheduler(browser);
     const [day, other] = [await freeSunday(), await freeSunday()];
     await createConflict(page, day);
     const thread = await page.getAttribute(".answer", "data-thread");
@@ -312,11 +312,11 @@ const checks = {
     await waitUntilCompleted(page);
     await page.waitForSelector(blockAt(other, "14:00"), SLOW);
     assert.equal((await eventsOn(day)).length, 1, "only the dentist is left on the first day");
-    return faults;
+    return pageErrors;
   },
 
   async clarification(browser) {
-    const { page, faults } = await openScheduler(browser);
+    const { page, pageErrors } = await openScheduler(browser);
     const day = await freeSunday();
     await page.goto(`${base}/scheduler?date=${day}`);
     await page.waitForSelector(".week", SLOW);
@@ -330,11 +330,11 @@ const checks = {
     await page.waitForSelector(blockAt(day, "18:00"), SLOW);
     const thread = await api(`/api/scheduler/threads/${await page.getAttribute(".answer", "data-thread")}?${userQuery}`);
     assert.equal(thread.messages.filter(({ role }) => role === "user").length, 2);
-    return faults;
+    return pageErrors;
   },
 
   async query(browser) {
-    const { page, faults } = await openScheduler(browser);
+    const { page, pageErrors } = await openScheduler(browser);
     await page.goto(`${base}/scheduler`);
     await page.waitForSelector(".week", SLOW);
     const today = now.slice(0, 10);
@@ -347,11 +347,11 @@ const checks = {
     assert.equal(await count(), before, "nothing was written");
     assert.equal(await page.locator("[role=timer]").count(), 0, "there is nothing to undo");
     await assertAccessible(page);
-    return faults;
+    return pageErrors;
   },
 
   async details(browser) {
-    const { page, faults } = await openScheduler(browser, { isRefused: true });
+    const { page, pageErrors } = await openScheduler(browser, { isRejected: true });
     const day = await freeSunday();
     await schedule(sentenceFor(day));
     await page.goto(`${base}/scheduler?date=${day}`);
@@ -375,11 +375,11 @@ const checks = {
     await page.click("[data-action=really]");
     await page.waitForSelector(blockAt(day, "16:00"), { state: "detached", ...SLOW });
     assert.deepEqual(await eventsOn(day), []);
-    return faults;
+    return pageErrors;
   },
 
   async series(browser) {
-    const { page, faults } = await openScheduler(browser);
+    const { page, pageErrors } = await openScheduler(browser);
     const day = await freeSunday();
     await schedule(`Schedule choir for ${child.name} on ${day} at 9am every Sunday 3 times`);
     await page.goto(`${base}/scheduler?date=${day}`);
@@ -397,11 +397,11 @@ const checks = {
     await page.click("[data-action=really]");
     await page.waitForSelector(blockAt(next, "09:00"), { state: "detached", ...SLOW });
     assert.ok(!(await eventsOn(addDays(day, 14))).some(({ start }) => localTime(start).endsWith("T09:00")));
-    return faults;
+    return pageErrors;
   },
 
   async importIcs(browser) {
-    const { page, faults } = await openScheduler(browser);
+    const { page, pageErrors } = await openScheduler(browser);
     const day = await freeSunday();
     const dateStamp = day.replaceAll("-", "");
     const lines = [
@@ -425,11 +425,11 @@ const checks = {
     await page.setInputFiles("#import", { name: "holiday.png", mimeType: "image/png", buffer: Buffer.from("x") });
     await page.waitForSelector(".ics-import .problem", SLOW);
     await assertAccessible(page);
-    return faults;
+    return pageErrors;
   },
 
   async feed(browser) {
-    const { page, faults, context } = await openScheduler(browser);
+    const { page, pageErrors, context } = await openScheduler(browser);
     await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin: base });
     await page.goto(`${base}/scheduler`);
     await page.waitForSelector(".week", SLOW);
@@ -441,11 +441,11 @@ const checks = {
       const address = await page.evaluate(() => navigator.clipboard.readText());
       assert.match(await (await request(address)).text(), /^BEGIN:VCALENDAR/);
     }
-    return faults;
+    return pageErrors;
   },
 
   async errors(browser) {
-    const { page, faults } = await openScheduler(browser, { isRefused: true, user: "nobody-of-this-family" });
+    const { page, pageErrors } = await openScheduler(browser, { isRejected: true, user: "nobody-of-this-family" });
     await page.goto(`${base}/scheduler`);
     await page.waitForSelector(".member-select [role=alert]", SLOW);
     await page.click(`[data-member="${parent.id}"]`);
@@ -464,7 +464,7 @@ const checks = {
     await page.goto(`${base}/scheduler?thread=conv_0000000000000000`);
     await page.waitForSelector(".week", SLOW);
     await page.waitForFunction(() => !location.search.includes("thread"), null, SLOW);
-    return faults;
+    return pageErrors;
   },
 
   async offline(browser) {
@@ -485,7 +485,7 @@ const checks = {
   },
 
   async markup(browser) {
-    const { page, faults } = await openScheduler(browser);
+    const { page, pageErrors } = await openScheduler(browser);
     const day = await freeSunday();
     const { result } = await schedule(sentenceFor(day));
     const id = result.event.event_id ?? result.event.id;
@@ -495,21 +495,21 @@ const checks = {
     assert.equal(await page.textContent("#event-dialog-title"), MARKUP);
     assert.equal(await page.locator("main img, main b").count(), 0);
     assert.notEqual(await page.title(), "pwned");
-    return faults;
+    return pageErrors;
   },
 
   async dark(browser) {
-    const { page, faults } = await openScheduler(browser, { colorScheme: "dark" });
+    const { page, pageErrors } = await openScheduler(browser, { colorScheme: "dark" });
     await createConflict(page, await freeSunday());
     await assertAccessible(page);
     await page.click("[data-view=month]");
     await page.waitForSelector(".month", SLOW);
     await assertAccessible(page);
-    return faults;
+    return pageErrors;
   },
 
   async phone(browser) {
-    const { page, faults } = await openScheduler(browser, PHONE);
+    const { page, pageErrors } = await openScheduler(browser, PHONE);
     const day = await freeSunday();
     await schedule(`Schedule ${"incomprehensibilities".repeat(3)} for ${child.name} on ${day} at 14:00`);
     await page.goto(`${base}/scheduler?date=${day}`);
@@ -525,18 +525,18 @@ const checks = {
     await page.click(blockAt(day, "14:00"));
     await page.click("[data-action=edit]");
     await assertNoHorizontalScroll(page);
-    return faults;
+    return pageErrors;
   },
 
   async print(browser) {
-    const { page, faults } = await openScheduler(browser);
+    const { page, pageErrors } = await openScheduler(browser);
     await page.goto(`${base}/scheduler`);
     await page.waitForSelector(".week", SLOW);
     const paper = (await page.pdf({ preferCSSPageSize: true })).toString("latin1");
     assert.equal(paper.match(/\/Type\s*\/Page\b(?!s)/g)?.length, 1, "a week is on one page");
     await page.emulateMedia({ media: "print" });
     for (const part of [".request-input", ".sidebar", ".view-switch", ".page-header"]) assert.equal(await page.isVisible(part), false, part);
-    return faults;
+    return pageErrors;
   },
 };
 

@@ -55,7 +55,7 @@ async function assertLinks(page, response) {
 
 const checks = {
   async list(browser) {
-    const { page, faults } = await openPage(browser);
+    const { page, pageErrors } = await openPage(browser);
     const first = await createPost();
     const second = await createPost({ text: "Who can help with helm?", tags: ["helm"], mode: "offer" });
     await page.goto(`${base}/suggestions`);
@@ -69,11 +69,11 @@ const checks = {
     await page.waitForFunction((id) => !document.querySelector(`[data-post="${id}"]`), first.id, SLOW);
     assert.equal(await page.locator(`[data-post="${second.id}"]`).count(), 1);
     await assertAccessible(page);
-    return faults;
+    return pageErrors;
   },
 
   async lengthCounter(browser) {
-    const { page, faults } = await openPage(browser);
+    const { page, pageErrors } = await openPage(browser);
     await page.goto(`${base}/suggestions`);
     await page.fill("#text", "See https://example.org/a.b.c… It broke. Twice.");
     assert.match(await page.textContent("#text-hint"), /^47 of 500 characters, 2 of 3 sentences$/);
@@ -91,11 +91,11 @@ const checks = {
     await page.waitForFunction(() => document.activeElement?.id === "text");
     assert.equal(new URL(page.url()).pathname, "/suggestions", "nothing was posted");
     await assertAccessible(page);
-    return faults;
+    return pageErrors;
   },
 
   async post(browser) {
-    const { page, faults } = await openPage(browser);
+    const { page, pageErrors } = await openPage(browser);
     await page.goto(`${base}/suggestions`);
     await page.waitForSelector("#text");
     // With the keyboard only: the field has the focus, Enter submits.
@@ -109,12 +109,12 @@ const checks = {
     assert.ok(!response.posts.some(({ id }) => id === idOf(page)), "the post itself is not among the earlier ones");
     await assertLinks(page, response);
     await assertAccessible(page);
-    return faults;
+    return pageErrors;
   },
 
   async streaming(browser) {
     const proxy = await delayResponses(120);
-    const { page, faults, context } = await openPage(browser, { at: proxy.url });
+    const { page, pageErrors, context } = await openPage(browser, { at: proxy.url });
     const { id } = await createPost();
     await page.addInitScript(() => {
       window.states = new Set();
@@ -131,11 +131,11 @@ const checks = {
       await context.close();
       proxy.close();
     }
-    return faults;
+    return pageErrors;
   },
 
   async reload(browser) {
-    const { page, faults } = await openPage(browser);
+    const { page, pageErrors } = await openPage(browser);
     const { id } = await createPost();
     await page.goto(`${base}/suggestions/${id}`);
     for (let times = 0; times < 3; times++) {
@@ -147,7 +147,7 @@ const checks = {
     await page.waitForSelector("h1:not(.visually-hidden)", SLOW);
     await assertMatchesServer(page);
     // The browser logs requests that a reload aborts.
-    return faults.filter((fault) => !/ERR_ABORTED|network/i.test(fault));
+    return pageErrors.filter((error) => !/ERR_ABORTED|network/i.test(error));
   },
 
   async offline(browser) {
@@ -164,7 +164,7 @@ const checks = {
   },
 
   async engagement(browser) {
-    const { page, faults } = await openPage(browser);
+    const { page, pageErrors } = await openPage(browser);
     const { id } = await createPost();
     await page.goto(`${base}/suggestions/${id}`);
     const button = page.locator(".post-header [data-kind=join]");
@@ -175,11 +175,11 @@ const checks = {
     await page.reload();
     await page.waitForSelector(".post-header [data-kind=join][aria-pressed=true]", SLOW);
     assert.equal(await page.textContent(".post-header [data-kind=join] .number"), "1", "each browser counts once");
-    return faults;
+    return pageErrors;
   },
 
   async search(browser) {
-    const { page, faults } = await openPage(browser);
+    const { page, pageErrors } = await openPage(browser);
     await createPost();
     await page.goto(`${base}/suggestions`);
     await page.waitForSelector("[data-post]", SLOW);
@@ -193,11 +193,11 @@ const checks = {
     await assertAccessible(page);
     await page.fill("#search", "");
     await page.waitForSelector("[data-post]", SLOW);
-    return faults;
+    return pageErrors;
   },
 
   async share(browser) {
-    const { page, faults, context } = await openPage(browser);
+    const { page, pageErrors, context } = await openPage(browser);
     await context.grantPermissions(["clipboard-read", "clipboard-write"], { origin: base });
     const { id } = await createPost();
     await page.goto(`${base}/suggestions/${id}`);
@@ -211,11 +211,11 @@ const checks = {
     const response = await assertMatchesServer(page);
     for (const { title } of response.docs) assert.ok(copied.includes(title.replace(/[[\]]/g, "\\$&")), `the copy lacks ${title}`);
     assert.ok(copied.includes(response.model.label), "the copy lacks the label of the model");
-    return faults;
+    return pageErrors;
   },
 
   async errors(browser) {
-    const { page, faults } = await openPage(browser, { isRefused: true });
+    const { page, pageErrors } = await openPage(browser, { isRejected: true });
     await page.goto(`${base}/suggestions/00000000-0000-0000-0000-000000000000`);
     await page.waitForSelector("text=Post not found", SLOW);
     await assertAccessible(page);
@@ -227,11 +227,11 @@ const checks = {
     await page.click(".start-form .primary");
     await page.waitForSelector("#tags[aria-invalid=true]", SLOW);
     assert.match(await page.textContent("#tags-error"), /not allowed/);
-    return faults;
+    return pageErrors;
   },
 
   async markup(browser) {
-    const { page, faults } = await openPage(browser);
+    const { page, pageErrors } = await openPage(browser);
     const { id } = await createPost({ text: MARKUP, tags: ["<b>"] });
     await page.goto(`${base}/suggestions/${id}`);
     await waitUntilDone(page);
@@ -242,11 +242,11 @@ const checks = {
     assert.equal(await page.textContent(`[data-post="${id}"] .post-text`), MARKUP);
     assert.equal(await page.locator("main img, main b").count(), 0);
     assert.notEqual(await page.title(), "pwned");
-    return faults;
+    return pageErrors;
   },
 
   async dark(browser) {
-    const { page, faults } = await openPage(browser, { colorScheme: "dark" });
+    const { page, pageErrors } = await openPage(browser, { colorScheme: "dark" });
     const { id } = await createPost();
     await page.goto(`${base}/suggestions/${id}`);
     await waitUntilDone(page);
@@ -255,11 +255,11 @@ const checks = {
     await page.goto(`${base}/suggestions`);
     await page.waitForSelector("[data-post]", SLOW);
     await assertAccessible(page);
-    return faults;
+    return pageErrors;
   },
 
   async phone(browser) {
-    const { page, faults } = await openPage(browser, { viewport: { width: 320, height: 640 }, hasTouch: true, isMobile: true });
+    const { page, pageErrors } = await openPage(browser, { viewport: { width: 320, height: 640 }, hasTouch: true, isMobile: true });
     const { id } = await createPost({ text: `${"Incomprehensibilities".repeat(5)}?`, tags: ["a".repeat(20), "b".repeat(20), "c".repeat(20)] });
     await page.goto(`${base}/suggestions`);
     await page.waitForSelector(`[data-post="${id}"]`, SLOW);
@@ -271,7 +271,7 @@ const checks = {
     assert.ok(await page.isVisible(".status-bar .label"));
     assert.equal(await page.$eval(".planner span", (label) => label.getClientRects().length), 1, "the label is on one line");
     await assertAccessible(page);
-    return faults;
+    return pageErrors;
   },
 };
 

@@ -1,5 +1,5 @@
 /**
- * Helpers of the browser checks: pages that record faults, accessibility audits, proxies, and the runner.
+ * Helpers of the browser checks: pages that record their errors, accessibility audits, proxies, and the runner.
  *
  *   node e2e/<page>.mjs [base address] [check,check…]
  *
@@ -47,25 +47,25 @@ function browserPath() {
   throw new Error("no chromium: set CHROMIUM to its path");
 }
 
-/** Opens a page that records faults. `at`: URL of the server (default: `base`). */
+/** Opens a page that records its errors. `at`: URL of the server (default: `base`). */
 export async function openPage(browser, options = {}) {
   const origin = `${options.at ?? base}/`;
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, colorScheme: "light", ...options });
   const page = await context.newPage();
-  const faults = [];
+  const pageErrors = [];
   page.on("request", (request) => {
-    if (!request.url().startsWith(origin) && !request.url().startsWith("data:")) faults.push(`outside request: ${request.url()}`);
+    if (!request.url().startsWith(origin) && !request.url().startsWith("data:")) pageErrors.push(`outside request: ${request.url()}`);
   });
   page.on("console", (message) => {
     // The browser logs rejected requests and broken connections; checks that cause them set an option.
-    const isProvoked = (options.isRefused && /status of 4\d\d/.test(message.text())) || (options.isBroken && /net::ERR_/.test(message.text()));
-    if (message.type() === "error" && !isProvoked) faults.push(`console: ${message.text()}`);
+    const isProvoked = (options.isRejected && /status of 4\d\d/.test(message.text())) || (options.isBroken && /net::ERR_/.test(message.text()));
+    if (message.type() === "error" && !isProvoked) pageErrors.push(`console: ${message.text()}`);
   });
-  page.on("pageerror", (error) => faults.push(`error: ${error.message}`));
+  page.on("pageerror", (error) => pageErrors.push(`error: ${error.message}`));
   await page.addInitScript(() => {
     addEventListener("securitypolicyviolation", (event) => console.error(`policy violated: ${event.violatedDirective} ${event.blockedURI}`));
   });
-  return { page, faults, context };
+  return { page, pageErrors, context };
 }
 
 /** Sends a request to the server. It is aborted at the latest when the check ends. */
@@ -238,7 +238,7 @@ async function end(browser, message, code) {
   process.exit(code);
 }
 
-/** Runs the checks and ends the process. A check returns its list of faults. */
+/** Runs the checks and ends the process. A check returns the errors of its pages. */
 export async function runChecks(checks) {
   const browser = await chromium.launch({
     executablePath: browserPath(),

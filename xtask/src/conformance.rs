@@ -23,7 +23,7 @@ const EXPECTED_SUMMARY: &str = "81 passed, 0 failed";
 const POSTGRES: &str = "SUPERSTEP_POSTGRES_URL";
 
 /// Names of all checkpointers.
-const STORES: [&str; 3] = ["memory", "sqlite", "postgres"];
+const CHECKPOINTERS: [&str; 3] = ["memory", "sqlite", "postgres"];
 
 /// Cargo arguments that build the program under test, with the features of `cargo xtask test` to share its build.
 const PROGRAM: [&str; 5] = ["build", "--workspace", "--all-features", "--example", "saver_stdio"];
@@ -33,19 +33,19 @@ const PROGRAM: [&str; 5] = ["build", "--workspace", "--all-features", "--example
 /// # Errors
 /// Returns an error if an argument is unknown, a requirement is missing, or a checkpointer does not pass every test.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
-    let stores = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => STORES.to_vec(),
-        ["--store", store] if STORES.contains(&store) => vec![store],
-        ["--store", store] => return Err(format!("unknown checkpointer `{store}`; known: {}", STORES.join(", "))),
+    let checkpointers = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => CHECKPOINTERS.to_vec(),
+        ["--store", name] if CHECKPOINTERS.contains(&name) => vec![name],
+        ["--store", name] => return Err(format!("unknown checkpointer `{name}`; known: {}", CHECKPOINTERS.join(", "))),
         _ => return Err(format!("unknown arguments `{}`; known: --store NAME", arguments.join(" "))),
     };
     let interpreter = python::interpreter(workspace)?;
     process::run(&mut workspace.cargo(&PROGRAM))?;
     let program = workspace.target()?.join("debug/examples/saver_stdio");
-    stores.into_iter().try_for_each(|store| {
+    checkpointers.into_iter().try_for_each(|name| {
         // Dropping the variable stops a temporary server.
-        let server = Server::of(store)?;
-        check(workspace, &interpreter, &program, &server.arguments(store))
+        let server = Server::for_checkpointer(name)?;
+        check(workspace, &interpreter, &program, &server.arguments(name))
     })
 }
 
@@ -60,9 +60,9 @@ enum Server {
 }
 
 impl Server {
-    fn of(store: &str) -> Result<Self, String> {
+    fn for_checkpointer(name: &str) -> Result<Self, String> {
         match std::env::var(POSTGRES) {
-            _ if store != "postgres" => Ok(Self::None),
+            _ if name != "postgres" => Ok(Self::None),
             Ok(url) => Ok(Self::External(url)),
             Err(_) => {
                 servers::ensure()?;
@@ -72,27 +72,27 @@ impl Server {
     }
 
     /// Returns the arguments with which the program opens a checkpointer; `run.py` replaces `{fresh}` by a new path.
-    fn arguments(&self, store: &str) -> Vec<String> {
+    fn arguments(&self, name: &str) -> Vec<String> {
         let location = match self {
-            Self::None => (store == "sqlite").then(|| "{fresh}".to_owned()),
+            Self::None => (name == "sqlite").then(|| "{fresh}".to_owned()),
             Self::External(url) => Some(url.clone()),
             Self::Temporary(cluster) => Some(cluster.url()),
         };
-        std::iter::once(store.to_owned()).chain(location).collect()
+        std::iter::once(name.to_owned()).chain(location).collect()
     }
 }
 
-fn check(workspace: &Workspace, interpreter: &Path, program: &Path, store: &[String]) -> Result<(), String> {
+fn check(workspace: &Workspace, interpreter: &Path, program: &Path, checkpointer: &[String]) -> Result<(), String> {
     let mut suite = Command::new(interpreter);
-    suite.arg(workspace.root().join("testing/conformance/run.py")).arg(program).args(store);
+    suite.arg(workspace.root().join("testing/conformance/run.py")).arg(program).args(checkpointer);
     let output = process::stdout(&mut suite)?;
     let text = String::from_utf8_lossy(&output.stdout);
     let summary = text.lines().last().unwrap_or("no output");
     if output.status.success() && summary == EXPECTED_SUMMARY {
-        println!("    {}: {summary}", store[0]);
+        println!("    {}: {summary}", checkpointer[0]);
         return Ok(());
     }
-    Err(format!("`{}` does not pass LangGraph's suite, expected `{EXPECTED_SUMMARY}`:\n{text}", store[0]))
+    Err(format!("`{}` does not pass LangGraph's suite, expected `{EXPECTED_SUMMARY}`:\n{text}", checkpointer[0]))
 }
 
 #[cfg(test)]
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_store_is_rejected_before_anything_is_built() {
+    fn an_unknown_checkpointer_is_rejected_before_anything_is_built() {
         let workspace = Workspace::find().unwrap();
         let problem = run(&workspace, &["--store".to_owned(), "tape".to_owned()]).unwrap_err();
         assert_eq!(problem, "unknown checkpointer `tape`; known: memory, sqlite, postgres");

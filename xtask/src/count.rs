@@ -97,11 +97,11 @@ fn count(workspace: &Workspace) -> Result<Counts, String> {
     if !output.status.success() {
         return Err(format!("the benchmark runner ended with {}:\n{text}", output.status));
     }
-    read(&text)
+    parse_counts(&text)
 }
 
 /// Parses the output of the runner: one JSON object for each path.
-fn read(text: &str) -> Result<Counts, String> {
+fn parse_counts(text: &str) -> Result<Counts, String> {
     let mut counts = Counts::new();
     for line in text.lines().filter(|line| line.starts_with('{')) {
         let path: Value = serde_json::from_str(line).map_err(|error| format!("the runner's output: {error}"))?;
@@ -114,7 +114,7 @@ fn read(text: &str) -> Result<Counts, String> {
     if counts.is_empty() { Err(format!("the runner's output has no counts:\n{text}")) } else { Ok(counts) }
 }
 
-fn runs(command: &mut Command) -> bool {
+fn succeeds(command: &mut Command) -> bool {
     process::output(command).is_ok_and(|output| output.status.success())
 }
 
@@ -135,21 +135,21 @@ fn ensure_runner(workspace: &Workspace) -> Result<(), String> {
 
 /// Ensures that valgrind is available. Returns its folder if it was unpacked there, and `None` if it is installed.
 fn valgrind(workspace: &Workspace) -> Result<Option<PathBuf>, String> {
-    if runs(Command::new("valgrind").arg("--version")) {
+    if succeeds(Command::new("valgrind").arg("--version")) {
         return Ok(None);
     }
     let folder = workspace.target()?.join("tools/valgrind");
     if folder.join("usr/bin/valgrind").is_file() {
         return Ok(Some(folder));
     }
-    let Err(problem) = servers::ensure_programs(&[("valgrind", "valgrind")]) else { return Ok(None) };
+    let Err(error) = servers::ensure_programs(&[("valgrind", "valgrind")]) else { return Ok(None) };
     // Unpacking needs no root permissions, unlike installing.
     std::fs::create_dir_all(&folder).map_err(|error| error.to_string())?;
     let unpack = "apt-get download valgrind && dpkg -x valgrind_*.deb .";
-    if runs(Command::new("sh").args(["-c", unpack]).current_dir(&folder)) {
+    if succeeds(Command::new("sh").args(["-c", unpack]).current_dir(&folder)) {
         return Ok(Some(folder));
     }
-    Err(problem)
+    Err(error)
 }
 
 #[cfg(test)]
@@ -172,11 +172,11 @@ mod tests {
     }
 
     #[test]
-    fn the_runners_answer_is_read() {
+    fn the_output_of_the_runner_is_parsed() {
         let part = r#"{"metrics":{"Ir":{"values":{"new":40}}}}"#;
         let line = format!(r#"{{"function_name":"path","profiles":[{{"data":{{"parts":[{part},{part}]}}}}]}}"#);
-        assert_eq!(read(&format!("noise\n{line}\n")).unwrap(), counts(&[("path", 80)]));
-        assert!(read("nothing").is_err());
-        assert!(read("{\"function_name\":\"path\"}").is_err());
+        assert_eq!(parse_counts(&format!("noise\n{line}\n")).unwrap(), counts(&[("path", 80)]));
+        assert!(parse_counts("nothing").is_err());
+        assert!(parse_counts("{\"function_name\":\"path\"}").is_err());
     }
 }

@@ -60,5 +60,5 @@ fn compare(workspace: &Workspace, python: &Path, program: &Path, folder: &Path) 
     let mut script = Command::new("sh");
     script.arg(workspace.root().join("testing/parity/run.sh")).current_dir(workspace.root());
     script.env("PYTHON", python).env("OURS", program).env("PARITY_DIR", folder);
-    process::run(&mut script).map_err(|problem| format!("the two sides differ, or one did not run: {problem}"))
+    process::run(&mut script).map_err(|error| format!("the two sides differ, or one did not run: {error}"))
 }

@@ -51,7 +51,7 @@ thread_local! {
 }
 
 /// Runs `work` with one time limit for all of its commands. A shorter limit of the caller stays in force.
-pub(crate) fn within<T>(limit: Duration, work: impl FnOnce() -> T) -> T {
+pub(crate) fn with_time_limit<T>(limit: Duration, work: impl FnOnce() -> T) -> T {
     let (outer, inner) = (DEADLINE.get(), Deadline::after(limit));
     DEADLINE.set(Some(outer.filter(|outer| outer.instant < inner.instant).unwrap_or(inner)));
     let result = work();
@@ -293,11 +293,11 @@ fn capture(command: &mut Command, passes: bool) -> Result<Output, String> {
 fn read(mut pipe: impl Read + Send + 'static, mut copy: Option<impl Write + Send + 'static>) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     thread::spawn(move || {
-        let (mut output_bytes, mut part) = (Vec::new(), [0; 8192]);
-        while let Ok(length @ 1..) = pipe.read(&mut part) {
-            output_bytes.extend_from_slice(&part[..length]);
+        let (mut output_bytes, mut buffer) = (Vec::new(), [0; 8192]);
+        while let Ok(length @ 1..) = pipe.read(&mut buffer) {
+            output_bytes.extend_from_slice(&buffer[..length]);
             if let Some(copy) = &mut copy {
-                let _ = copy.write_all(&part[..length]).and_then(|()| copy.flush());
+                let _ = copy.write_all(&buffer[..length]).and_then(|()| copy.flush());
             }
         }
         let _ = sender.send(output_bytes);
@@ -346,7 +346,7 @@ mod tests {
     #[test]
     fn a_command_that_outlives_its_limit_is_ended_with_its_children() {
         let script = "sleep 100000 & echo $!; wait";
-        let (grandchild, problem) = within(Duration::ZERO, || {
+        let (grandchild, problem) = with_time_limit(Duration::ZERO, || {
             let mut group = Group::start(shell(script).stdout(Stdio::piped())).unwrap();
             let line = group.first_line(minutes(60)).unwrap();
             assert!(is_alive(line.trim()));
@@ -388,9 +388,9 @@ mod tests {
     #[test]
     fn the_shorter_of_two_limits_is_in_force() {
         let limit = || DEADLINE.get().unwrap().limit;
-        within(minutes(1), || {
-            assert_eq!(within(minutes(2), limit), minutes(1));
-            assert_eq!(within(Duration::from_secs(1), limit), Duration::from_secs(1));
+        with_time_limit(minutes(1), || {
+            assert_eq!(with_time_limit(minutes(2), limit), minutes(1));
+            assert_eq!(with_time_limit(Duration::from_secs(1), limit), Duration::from_secs(1));
             assert_eq!(limit(), minutes(1));
         });
         assert!(DEADLINE.get().is_none());

@@ -21,7 +21,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
     let folder = folder(arguments)?;
     let mut cargo_arguments = PROGRAM;
     cargo_arguments[PROGRAM.len() - 1] = &folder;
-    process::run(&mut workspace.cargo(&cargo_arguments)).map_err(|problem| format!("nothing was recorded: {problem}"))
+    process::run(&mut workspace.cargo(&cargo_arguments)).map_err(|error| format!("nothing was recorded: {error}"))
 }
 
 fn folder(arguments: &[String]) -> Result<String, String> {

@@ -35,15 +35,15 @@ impl Commit {
 pub(crate) fn add(workspace: &Workspace, entries: Vec<Value>) -> Result<(), String> {
     let path = workspace.root().join(RUN_LOG);
     let text = std::fs::read_to_string(&path).map_err(|error| format!("{RUN_LOG}: {error}"))?;
-    std::fs::write(&path, added(&text, entries)?).map_err(|error| format!("{RUN_LOG}: {error}"))?;
+    std::fs::write(&path, append_entries(&text, entries)?).map_err(|error| format!("{RUN_LOG}: {error}"))?;
     println!("added to {RUN_LOG}");
     Ok(())
 }
 
 /// Returns the run log with more entries; existing entries do not change.
-fn added(log: &str, second: Vec<Value>) -> Result<String, String> {
+fn append_entries(log: &str, new_entries: Vec<Value>) -> Result<String, String> {
     let mut entries: Vec<Value> = serde_json::from_str(log).map_err(|error| format!("{RUN_LOG}: {error}"))?;
-    entries.extend(second);
+    entries.extend(new_entries);
     let lines: Vec<String> = entries.iter().map(|entry| format!("  {entry}")).collect();
     Ok(format!("[\n{}\n]\n", lines.join(",\n")))
 }
@@ -65,11 +65,11 @@ mod tests {
 
     #[test]
     fn the_run_log_only_grows() {
-        let first = added("[]\n", vec![json!({ "tool": "sim", "seed": 1 })]).unwrap();
-        let second = added(&first, vec![json!({ "tool": "other" }), json!({ "tool": "third" })]).unwrap();
+        let first = append_entries("[]\n", vec![json!({ "tool": "sim", "seed": 1 })]).unwrap();
+        let second = append_entries(&first, vec![json!({ "tool": "other" }), json!({ "tool": "third" })]).unwrap();
         let entries: Vec<Value> = serde_json::from_str(&second).unwrap();
         assert_eq!((entries.len(), &entries[0]["tool"]), (3, &json!("sim")));
         assert!(second.starts_with(first.trim_end_matches("\n]\n")));
-        assert!(added("nonsense", vec![]).unwrap_err().starts_with("testing/reliability/ledger.json"));
+        assert!(append_entries("nonsense", vec![]).unwrap_err().starts_with("testing/reliability/ledger.json"));
     }
 }

@@ -48,7 +48,7 @@ pub(crate) fn run_as_child(workspace: &Workspace, arguments: &[&str]) -> Result<
     let program = std::env::current_exe().map_err(|error| format!("the path of this program is unknown: {error}"))?;
     let mut command = Command::new(program);
     command.current_dir(workspace.root()).arg("servers").args(arguments);
-    let output = process::within(minutes(10), || process::passed_through(&mut command))?;
+    let output = process::with_time_limit(minutes(10), || process::passed_through(&mut command))?;
     if output.status.success() {
         return Ok(());
     }
@@ -99,13 +99,13 @@ fn folders() -> Vec<PathBuf> {
 /// Installs a package. If that fails, updates the package lists, which a new machine does not have, and retries once.
 fn install(package: &str, mut apt: impl FnMut(&[&str]) -> Result<(), String>) -> Result<(), String> {
     let install = ["install", "-y", "--no-install-recommends", package];
-    let Err(first) = apt(&install) else { return Ok(()) };
-    let problem = match apt(&["update"]) {
+    let Err(install_error) = apt(&install) else { return Ok(()) };
+    let result = match apt(&["update"]) {
         Ok(()) => apt(&install),
-        Err(update) => Err(format!("{first}\n{update}")),
+        Err(update_error) => Err(format!("{install_error}\n{update_error}")),
     };
-    problem.map_err(|problem| {
-        format!("the tests need `{package}`; install it with the package manager of your system\n{problem}")
+    result.map_err(|error| {
+        format!("the tests need `{package}`; install it with the package manager of your system\n{error}")
     })
 }
 

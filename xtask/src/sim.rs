@@ -30,7 +30,7 @@ const MANUAL_TIME_LIMIT: Duration = minutes(24 * 60);
 /// # Errors
 /// Returns an error if an invariant was violated, a seeded bug was not found, or the run log cannot be written.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
-    process::within(MANUAL_TIME_LIMIT, || perform(workspace, arguments))
+    process::with_time_limit(MANUAL_TIME_LIMIT, || perform(workspace, arguments))
 }
 
 fn perform(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
@@ -55,7 +55,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<(), String> {
 
 fn start(workspace: &Workspace, arguments: &[&str]) -> Result<(), String> {
     let mut command = release::program(workspace, PROGRAM, arguments)?;
-    process::run(&mut command).map_err(|problem| format!("the simulation failed: {problem}"))
+    process::run(&mut command).map_err(|error| format!("the simulation failed: {error}"))
 }
 
 /// Runs the simulation and returns its report, if it succeeded.

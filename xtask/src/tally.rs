@@ -63,7 +63,7 @@ impl Tally {
 ///
 /// # Errors
 /// Returns an error if there is no summary line or its format is unknown.
-pub(crate) fn of_nextest(printed: &str) -> Result<Tally, String> {
+pub(crate) fn parse_nextest_summary(printed: &str) -> Result<Tally, String> {
     let printed = without_colours(printed);
     // For example `Summary [   0.272s] 55 tests run: 54 passed (1 slow), 1 failed, 3 skipped`.
     let line = printed.lines().rev().find(|line| line.trim_start().starts_with("Summary ["));
@@ -136,9 +136,9 @@ mod tests {
             ),
             ("Summary [ 9s] 4/9 tests run: 3 passed, 1 failed, 2 skipped", counts(3, 1, 7)),
         ] {
-            assert_eq!(of_nextest(&format!("noise\n{line}\n  FAIL x\n")).unwrap(), expected, "{line}");
+            assert_eq!(parse_nextest_summary(&format!("noise\n{line}\n  FAIL x\n")).unwrap(), expected, "{line}");
         }
-        assert!(of_nextest("error: it does not build").is_err());
+        assert!(parse_nextest_summary("error: it does not build").is_err());
     }
 
     #[test]

@@ -118,7 +118,7 @@ const STEPS: [Step; 19] = [
 struct Optional {
     module: &'static str,
     part: &'static str,
-    find: fn(&Workspace) -> Result<(), String>,
+    ensure: fn(&Workspace) -> Result<(), String>,
 }
 
 /// All optional groups. Their tests fail without their requirement, so a filter leaves them out.
@@ -126,17 +126,17 @@ const OPTIONAL: [Optional; 3] = [
     Optional {
         module: "with_pgvector",
         part: "tests with pgvector",
-        find: |workspace| servers::run_as_child(workspace, &["pgvector"]),
+        ensure: |workspace| servers::run_as_child(workspace, &["pgvector"]),
     },
     Optional {
         module: "on_the_emulator",
         part: "tests with Firestore's emulator",
-        find: |_| superstep_cluster::firestore_emulator::missing().map_or(Ok(()), Err),
+        ensure: |_| superstep_cluster::firestore_emulator::missing().map_or(Ok(()), Err),
     },
     Optional {
         module: "on_a_server",
         part: "tests with an S3 server",
-        find: |workspace| servers::run_as_child(workspace, &["s3"]),
+        ensure: |workspace| servers::run_as_child(workspace, &["s3"]),
     },
 ];
 
@@ -172,7 +172,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
 fn perform(workspace: &Workspace, step: &Step, total: &mut Tally) -> Option<String> {
     println!("==> {}", step.name);
     let started_at = Instant::now();
-    let (tally, problem) = process::within(step.limit(), || run_step(workspace, &step.work));
+    let (tally, problem) = process::with_time_limit(step.limit(), || run_step(workspace, &step.work));
     if problem.is_some() || !step.is_preparation() {
         total.add(tally);
     }
@@ -215,7 +215,7 @@ const PROPERTY_TEST_SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "1");
 /// Runs all tests except optional groups with a missing requirement. Returns nextest's counts, and an error on failure.
 fn run_tests(workspace: &Workspace) -> (Tally, Option<String>) {
     let missing: Vec<(&Optional, String)> =
-        OPTIONAL.iter().filter_map(|group| Some((group, (group.find)(workspace).err()?))).collect();
+        OPTIONAL.iter().filter_map(|group| Some((group, (group.ensure)(workspace).err()?))).collect();
     let filter =
         missing.iter().map(|(group, _)| format!("not test(::{}::)", group.module)).collect::<Vec<_>>().join(" and ");
     let mut arguments = vec!["nextest", "run", "--workspace", "--all-features", "--no-fail-fast"];
@@ -235,7 +235,7 @@ fn run_tests(workspace: &Workspace) -> (Tally, Option<String>) {
         Err(problem) => return (Tally::failed(), Some(problem)),
     };
     let command_line = format!("`cargo {}`", arguments.join(" "));
-    let mut tally = match tally::of_nextest(&String::from_utf8_lossy(&output.stderr)) {
+    let mut tally = match tally::parse_nextest_summary(&String::from_utf8_lossy(&output.stderr)) {
         Ok(tally) => tally,
         Err(problem) => {
             return (Tally::failed(), Some(format!("{command_line} ended with {}: {problem}", output.status)));
@@ -278,8 +278,8 @@ fn call(workspace: &Workspace, arguments: &[&str], environment: &[(&str, &str)])
 /// # Errors
 /// Returns an error if nextest cannot be installed.
 pub(crate) fn ensure_nextest(workspace: &Workspace) -> Result<(), String> {
-    let answer = process::output(&mut workspace.cargo(&["nextest", "--version"]));
-    if answer.is_ok_and(|output| output.status.success()) {
+    let version = process::output(&mut workspace.cargo(&["nextest", "--version"]));
+    if version.is_ok_and(|output| output.status.success()) {
         return Ok(());
     }
     println!("    installing cargo-nextest, which takes some minutes");
@@ -318,8 +318,8 @@ mod tests {
         let tests = files.iter().filter(|file| file.path.starts_with("crates/superstep-adapters/tests/it"));
         let text: String = tests.map(|file| file.text.as_str()).collect();
         for Optional { module, .. } in &OPTIONAL {
-            let is_there = text.contains(&format!("mod {module};")) || text.contains(&format!("mod {module} {{"));
-            assert!(is_there, "{module}");
+            let exists = text.contains(&format!("mod {module};")) || text.contains(&format!("mod {module} {{"));
+            assert!(exists, "{module}");
         }
     }
 

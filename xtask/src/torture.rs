@@ -28,7 +28,7 @@ const MANUAL_TIME_LIMIT: Duration = minutes(24 * 60);
 /// # Errors
 /// Returns an error if a test found a violation or could not be run, or the run log cannot be written.
 pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
-    process::within(MANUAL_TIME_LIMIT, || perform(workspace, arguments))
+    process::with_time_limit(MANUAL_TIME_LIMIT, || perform(workspace, arguments))
 }
 
 fn perform(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
@@ -67,7 +67,7 @@ fn skipped_tests(printed: &str) -> Vec<(String, String)> {
 
 fn start(workspace: &Workspace, arguments: &[&str]) -> Result<(), String> {
     let mut command = release::program(workspace, PROGRAM, arguments)?;
-    process::run(&mut command).map_err(|problem| format!("the fault tests failed: {problem}"))
+    process::run(&mut command).map_err(|error| format!("the fault tests failed: {error}"))
 }
 
 /// Runs the tests and returns their reports, if all succeeded.

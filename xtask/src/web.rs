@@ -58,7 +58,7 @@ fn run_browser_tests(workspace: &Workspace, web: &Path) -> Result<(), String> {
         let script = web.join(format!("e2e/{page}.mjs"));
         let mut node = Command::new("node");
         node.arg(&script).arg(&server.url).current_dir(web);
-        process::run(&mut node).map_err(|problem| format!("the page `/{page}` in a browser: {problem}"))?;
+        process::run(&mut node).map_err(|error| format!("the page `/{page}` in a browser: {error}"))?;
     }
     Ok(())
 }
@@ -91,7 +91,7 @@ impl ServerProcess {
 
 fn npm(web: &Path, arguments: &[&str]) -> Result<(), String> {
     let npm = process::run(Command::new("npm").args(arguments).current_dir(web));
-    npm.map_err(|problem| format!("in web/: {problem}"))
+    npm.map_err(|error| format!("in web/: {error}"))
 }
 
 type Files = BTreeMap<PathBuf, Vec<u8>>;

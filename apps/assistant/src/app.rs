@@ -49,7 +49,7 @@ pub fn app(settings: AssistantSettings, models: ModelRegistry) -> Result<App> {
     Ok(App::new("assistant", "Assistant").graph(graph).routes(routes(app_state)).page("assistant.html"))
 }
 
-/// Lazily initialised `AssistantAppState`. Listing graphs neither reads data nor unpacks the sample.
+/// The `AssistantAppState`, initialised on first use, so that listing graphs neither reads data nor unpacks the sample.
 #[derive(Clone)]
 pub(crate) struct LazyAppState(Arc<LazyAppStateInner>);
 
@@ -112,8 +112,8 @@ struct Inner {
     rate_limit: RateLimit,
 }
 
-/// Names of the rule model in requests.
-const LOCAL: [&str; 2] = ["local", "local/rules"];
+/// Names of the rule model in requests; the first is the one in the settings.
+const RULE_MODEL_NAMES: [&str; 2] = ["local", "local/rules"];
 
 /// Builds the rule model, which answers if no language model is configured. Its SQL is written for the local data;
 /// if queries go to BigQuery by default, its calls name the local dataset.
@@ -149,9 +149,9 @@ impl AssistantAppState {
     }
 
     fn model(&self, options: &TurnOptions) -> Result<SharedModel, Problem> {
-        match options.model.as_deref().filter(|name| !LOCAL.contains(name)) {
+        match options.model.as_deref().filter(|name| !RULE_MODEL_NAMES.contains(name)) {
             // `local/rules` is an alias, which is not listed in the settings.
-            Some(name) => self.0.models.get(name, &LOCAL[..1]),
+            Some(name) => self.0.models.get(name, &RULE_MODEL_NAMES[..1]),
             None => Ok(self.0.context.model.clone()),
         }
     }
@@ -187,8 +187,8 @@ impl AssistantAppState {
     fn profile(&self, user: &str) -> Result<&Profile, Problem> {
         let AssistantContext { policy, profiles, .. } = &self.0.context;
         // An empty user is not a guest: data without an owner must not belong to that user.
-        let takes_guests = policy.unknown_user() == UnknownUser::Guest && !user.is_empty();
-        let guest = || profiles.get("guest").filter(|_| takes_guests);
+        let accepts_guests = policy.unknown_user() == UnknownUser::Guest && !user.is_empty();
+        let guest = || profiles.get("guest").filter(|_| accepts_guests);
         profiles.get(user).or_else(guest).ok_or_else(|| {
             Problem::new(403, ErrorCode::PolicyRefused, format!("unknown user `{user}`"))
                 .with_hint("see `GET /api/assistant/settings` for the users")
@@ -210,23 +210,23 @@ impl AssistantAppState {
     /// Returns a problem with status 403 for an unknown user.
     pub(crate) fn settings_json(&self, user: Option<&str>) -> Result<Value, Problem> {
         let Inner { context, data, documents, examples, .. } = &*self.0;
-        let rights =
+        let permissions =
             user.map(|user| self.profile(user)).transpose()?.map(|profile| context.policy.permissions(profile));
-        let rights = rights.unwrap_or_default();
+        let permissions = permissions.unwrap_or_default();
         let users = context.profiles.users().filter_map(|id| {
             let profile = context.profiles.get(id)?;
             Some(json!({ "id": id, "name": profile.name, "role": profile.role }))
         });
-        let tools = context.tools().static_specs().filter(|spec| rights.allows(&spec.name)).map(|spec| {
+        let tools = context.tools().static_specs().filter(|spec| permissions.allows(&spec.name)).map(|spec| {
             json!({ "name": spec.name, "description": spec.description, "destructive": spec.annotations.destructive })
         });
-        let tables = data.catalog().tables.iter().filter(|table| can_query_table(&rights, &table.name));
+        let tables = data.catalog().tables.iter().filter(|table| can_query_table(&permissions, &table.name));
         let tables = tables
             .map(|table| json!({ "name": table.name, "about": table.comment, "rows": table.visible_row_count() }));
         let tables: Vec<Value> = tables.collect();
         let name = (!tables.is_empty()).then(|| data.name());
         let documents =
-            documents.as_ref().filter(|_| ["search_docs", "read_file"].iter().any(|tool| rights.allows(tool)));
+            documents.as_ref().filter(|_| ["search_docs", "read_file"].iter().any(|tool| permissions.allows(tool)));
         let RateLimit { max_requests, window, max_concurrent } = self.rate_limit();
         Ok(json!({
             "models": self.models(),
@@ -242,20 +242,22 @@ impl AssistantAppState {
     }
 
     fn models(&self) -> Vec<Value> {
-        let own = model_info_json(&self.0.context.model.info());
-        let own = json!({
-            "name": LOCAL[0], "kind": own["kind"], "label": own["label"], "configured": true, "hint": null,
+        let rule_model = model_info_json(&self.0.context.model.info());
+        let rule_model = json!({
+            "name": RULE_MODEL_NAMES[0], "kind": rule_model["kind"], "label": rule_model["label"], "configured": true,
+            "hint": null,
         });
-        let others = self.0.models.summaries().into_iter().map(|note| {
-            let described = self.0.models.get(&note.name, &LOCAL[..1]).map(|model| model_info_json(&model.info()));
+        let configured_models = self.0.models.summaries().into_iter().map(|summary| {
+            let described =
+                self.0.models.get(&summary.name, &RULE_MODEL_NAMES[..1]).map(|model| model_info_json(&model.info()));
             let (kind, label, hint) = match &described {
                 Ok(model) => (model["kind"].clone(), model["label"].clone(), Value::Null),
                 Err(problem) => (Value::Null, json!(problem.detail()), json!(problem.hint())),
             };
             let is_configured = described.is_ok();
-            json!({ "name": note.name, "kind": kind, "label": label, "configured": is_configured, "hint": hint })
+            json!({ "name": summary.name, "kind": kind, "label": label, "configured": is_configured, "hint": hint })
         });
-        std::iter::once(own).chain(others).collect()
+        std::iter::once(rule_model).chain(configured_models).collect()
     }
 }
 
@@ -265,7 +267,7 @@ fn all_tools(
     data: &Arc<Dataset>,
     documents: Option<&Arc<Documents>>,
 ) -> Result<Vec<SharedTool>> {
-    let own = ToolSettings {
+    let tool_settings = ToolSettings {
         documents: documents.cloned(),
         folders: settings.handbook().into_iter().collect(),
         bigquery: settings.bigquery.clone(),
@@ -273,13 +275,14 @@ fn all_tools(
         clock: settings.clock.clone(),
         ..ToolSettings::new(data.clone())
     };
-    with_external_tools(tools(&own)?, settings.external_tools.clone())
+    with_external_tools(tools(&tool_settings)?, settings.external_tools.clone())
 }
 
 /// Returns true if the permissions include the table and a tool that reads tables.
-fn can_query_table(rights: &Permissions, table: &str) -> bool {
-    let access = DataAccess::from(rights.clone());
-    !access.denies_table(table) && ["bq_query", "list_tables", "describe_table"].iter().any(|tool| rights.allows(tool))
+fn can_query_table(permissions: &Permissions, table: &str) -> bool {
+    let access = DataAccess::from(permissions.clone());
+    !access.denies_table(table)
+        && ["bq_query", "list_tables", "describe_table"].iter().any(|tool| permissions.allows(tool))
 }
 
 /// Returns `{name, kind, label}` of a model.

@@ -180,7 +180,7 @@ fn mark_destructive(tools: ToolSet, policy: Arc<Policy>) -> ToolSet {
 }
 
 fn build_tool_node(tools: &ToolSet, limits: &TurnLimits, redaction: Redaction) -> Arc<ToolNode> {
-    // The router has already asked for approvals; it also knows the approvals for the session.
+    // The router has already requested the approvals; only the router knows the approvals for the session.
     let node = ToolNode::new(tools.clone()).policy(ApprovalPolicy::allow(["*"])).redaction(redaction);
     // The text for the model is cut later, after the full result is stored.
     let node = node.max_result_bytes(limits.max_stored_result_bytes);

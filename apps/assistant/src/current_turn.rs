@@ -33,7 +33,7 @@ pub(crate) struct CurrentTurn<'a> {
 
 impl<'a> CurrentTurn<'a> {
     /// Returns the turn that the last question of the user started.
-    pub(crate) fn current(state: &'a AgentState) -> Self {
+    pub(crate) fn from_state(state: &'a AgentState) -> Self {
         let all: Vec<&Message> = state.messages.iter().collect();
         let starts_turn = |message: &&Message| message.role == Role::User && !message.metadata.contains_key(CLARIFIES);
         match all.iter().rposition(starts_turn) {
@@ -65,20 +65,20 @@ impl<'a> CurrentTurn<'a> {
     /// Returns the answers to clarification questions.
     pub(crate) fn clarified(&self) -> Vec<Clarification> {
         let about = |message: &&&Message| message.metadata.get(CLARIFIES).and_then(Value::as_str).map(str::to_owned);
-        let pair =
+        let clarification =
             |message: &&Message| Some(Clarification { about: about(&message)?, answer: message.text().into_owned() });
-        self.after.iter().filter_map(pair).collect()
+        self.after.iter().filter_map(clarification).collect()
     }
 
     /// Returns the results of all calls so far, in order.
     pub(crate) fn outputs(&self) -> Vec<ToolResult> {
         let calls: BTreeMap<&str, &ToolCall> =
             self.after.iter().flat_map(|message| &message.tool_calls).map(|call| (call.id.as_str(), call)).collect();
-        let output = |message: &&Message| {
+        let result = |message: &&Message| {
             let call = calls.get(message.tool_call_id.as_deref()?)?;
-            Some(output(message, &call.name, call.args.as_object().cloned().unwrap_or_default()))
+            Some(tool_result(message, &call.name, call.args.as_object().cloned().unwrap_or_default()))
         };
-        self.after.iter().filter(|message| message.role == Role::Tool).filter_map(output).collect()
+        self.after.iter().filter(|message| message.role == Role::Tool).filter_map(result).collect()
     }
 }
 
@@ -91,7 +91,7 @@ pub(crate) fn is_user_or_assistant_text(message: &Message) -> bool {
     }
 }
 
-pub(crate) fn output(message: &Message, tool: &str, args: Map<String, Value>) -> ToolResult {
+pub(crate) fn tool_result(message: &Message, tool: &str, args: Map<String, Value>) -> ToolResult {
     let status = if message.status == ToolStatus::Success { "success" } else { "error" };
     let id = message.tool_call_id.clone().unwrap_or_default();
     ToolResult { id, tool: tool.to_owned(), args, status: status.to_owned(), content: message.text().into_owned() }
@@ -101,19 +101,19 @@ pub(crate) fn output(message: &Message, tool: &str, args: Map<String, Value>) ->
 pub(crate) fn last_outputs(state: &AgentState) -> Vec<ToolResult> {
     let args: BTreeMap<&str, &Map<String, Value>> =
         state.tool_calls.iter().map(|call| (call.id.as_str(), &call.args)).collect();
-    let of = |message: &Message| {
+    let result = |message: &Message| {
         let id = message.tool_call_id.as_deref().unwrap_or_default();
         let args = args.get(id).map(|args| (*args).clone()).unwrap_or_default();
-        output(message, message.name.as_deref().unwrap_or_default(), args)
+        tool_result(message, message.name.as_deref().unwrap_or_default(), args)
     };
-    state.tool_outputs.iter().map(of).collect()
+    state.tool_outputs.iter().map(result).collect()
 }
 
 /// Returns all successful results of the turn, and the failures of the last attempt.
 pub(crate) fn useful_outputs(state: &AgentState) -> Vec<ToolResult> {
     let last: Vec<String> = last_outputs(state).into_iter().map(|output| output.id).collect();
     let is_useful = |output: &ToolResult| output.is_good() || last.contains(&output.id);
-    CurrentTurn::current(state).outputs().into_iter().filter(is_useful).collect()
+    CurrentTurn::from_state(state).outputs().into_iter().filter(is_useful).collect()
 }
 
 /// Returns the model input for a task of this turn.
@@ -123,7 +123,7 @@ pub(crate) async fn task_prompt(
     context: &AssistantContext,
     cx: &TaskContext,
 ) -> Result<TaskPrompt, NodeError> {
-    let turn = CurrentTurn::current(state);
+    let turn = CurrentTurn::from_state(state);
     let mut prompt = TaskPrompt::new(task, turn.question());
     prompt.history = turn.history();
     prompt.clarified = turn.clarified();
@@ -148,19 +148,19 @@ pub(crate) async fn tool_descriptions(
     state: &AgentState,
     context: &AssistantContext,
 ) -> Result<Vec<ToolDescription>, NodeError> {
-    let rights = rights(state);
+    let permissions = permissions(state);
     let specs = context.tools().specs().await?;
-    let allowed = specs.into_iter().filter(|spec| rights.allows(&spec.name));
-    let manual = |spec: std::sync::Arc<superstep::tools::ToolSpec>| ToolDescription {
+    let allowed = specs.into_iter().filter(|spec| permissions.allows(&spec.name));
+    let description = |spec: std::sync::Arc<superstep::tools::ToolSpec>| ToolDescription {
         tool: spec.name.clone(),
         about: spec.description.clone(),
         args: Value::clone(&spec.input_schema),
     };
-    Ok(allowed.map(manual).collect())
+    Ok(allowed.map(description).collect())
 }
 
 /// Returns the permissions of the user.
-pub(crate) fn rights(state: &AgentState) -> Permissions {
+pub(crate) fn permissions(state: &AgentState) -> Permissions {
     let value = state.user_context.get("rights").cloned().unwrap_or_default();
     serde_json::from_value(value).unwrap_or_default()
 }

@@ -105,8 +105,8 @@ fn connect_to(path: &Path) -> rusqlite::Result<Connection> {
 }
 
 fn unreadable(path: &Path, cause: impl std::error::Error + Send + Sync + 'static) -> Error {
-    let fact = format!("cannot read data from `{}`: {cause}", path.display());
+    let message = format!("cannot read data from `{}`: {cause}", path.display());
     let cause: Arc<dyn std::error::Error + Send + Sync> = Arc::new(cause);
     let help = "set an SQLite file, or a folder with `.csv` or `.parquet` files";
-    Error::new(ErrorCode::ConfigInvalid, fact).with_source(cause).with_help(help)
+    Error::new(ErrorCode::ConfigInvalid, message).with_source(cause).with_help(help)
 }

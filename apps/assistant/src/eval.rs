@@ -15,7 +15,7 @@ use superstep::{Error, ErrorCode, MemoryCheckpointer, Result};
 use superstep_documents::Documents;
 
 use crate::data::Dataset;
-use crate::nodes::BY_RULES;
+use crate::nodes::RULES_PREFIX;
 use crate::policy::Policy;
 use crate::profile::Profiles;
 use crate::rule_model::{Synonyms, rules};
@@ -68,7 +68,7 @@ pub struct EvalQuestion {
 }
 
 impl EvalQuestion {
-    /// Checks that a correct answer can be told from an incorrect one.
+    /// Checks that a correct answer can be distinguished from an incorrect one.
     ///
     /// # Errors
     /// Returns an error if the question has neither or both of `expected` and `dont_know`, if it contains all expected
@@ -84,7 +84,7 @@ impl EvalQuestion {
             (false, false) if !self.adds_facts() => "contains everything of `expected` itself",
             (false, false) => return Ok(()),
         };
-        Err(broken(&format!("the question `{}` {problem}", self.id)))
+        Err(config_error(&format!("the question `{}` {problem}", self.id)))
     }
 
     /// Returns true if a fact is expected that the question does not contain.
@@ -126,10 +126,10 @@ pub struct AnswerEvalRow {
 pub struct AnswerEvalScore {
     /// Number of correct answers.
     pub right: usize,
-    /// Number of wrong answers that were stated with confidence.
+    /// Number of incorrect answers.
     #[serde(rename = "wrong")]
     pub incorrect: usize,
-    /// Number of answers that say they do not know.
+    /// Number of answers that say that the answer is not known although the data has it, or that ask a question.
     pub unknown: usize,
     /// Number of questions.
     #[serde(rename = "of")]
@@ -145,7 +145,7 @@ pub struct AnswerEvalScore {
 pub fn questions() -> Result<Vec<EvalQuestion>> {
     let text = sample::text("questions.json").unwrap_or_default();
     let questions: Vec<EvalQuestion> =
-        serde_json::from_str(&text).map_err(|cause| broken(&format!("the questions cannot be read: {cause}")))?;
+        serde_json::from_str(&text).map_err(|cause| config_error(&format!("the questions cannot be read: {cause}")))?;
     questions.iter().try_for_each(EvalQuestion::validate)?;
     Ok(questions)
 }
@@ -159,7 +159,7 @@ pub async fn eval(folder: &Path, questions: &[EvalQuestion]) -> Result<AnswerEva
     let folder = folder.to_owned();
     // Loads the tables of the sample, which blocks.
     let context = tokio::task::spawn_blocking(move || sample_context(&folder)).await;
-    let context = context.map_err(|_| broken("the sample could not be read"))??;
+    let context = context.map_err(|_| config_error("the sample could not be read"))??;
     let graph = create_assistant_graph(MemoryCheckpointer::new(), MemoryStore::new())?;
     let mut score = AnswerEvalScore { total: questions.len(), ..AnswerEvalScore::default() };
     for question in questions {
@@ -206,7 +206,7 @@ pub fn grade(question: &EvalQuestion, answer: &str) -> Grade {
     if answer.starts_with(CLARIFICATION_PREFIX) {
         return Grade::Unknown;
     }
-    let lower = answer.strip_prefix(BY_RULES).unwrap_or(answer).to_lowercase();
+    let lower = answer.strip_prefix(RULES_PREFIX).unwrap_or(answer).to_lowercase();
     let says_unknown = REFUSALS.iter().any(|words| lower.contains(words));
     let starts_with_refusal = REFUSALS.iter().any(|words| lower.starts_with(words));
     let is_refusal =
@@ -290,9 +290,9 @@ fn word_matches<'a>(text: &'a str, words: &'a str) -> impl Iterator<Item = usize
 fn states_number(question: &str, answer: &str) -> bool {
     static QUOTE: LazyLock<Regex> = LazyLock::new(|| Regex::new(r#""[^"]*""#).expect("a pattern"));
     static QUESTION: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"[^.:;!?\n]*\?").expect("a pattern"));
-    let of_question = numbers(question);
+    let question_numbers = numbers(question);
     let answer = QUOTE.replace_all(answer, "");
-    numbers(&QUESTION.replace_all(&answer, "")).iter().any(|number| !of_question.contains(number))
+    numbers(&QUESTION.replace_all(&answer, "")).iter().any(|number| !question_numbers.contains(number))
 }
 
 /// Returns the numbers in a text, except references such as `[1, 2]` and dates.
@@ -305,6 +305,6 @@ fn numbers(text: &str) -> Vec<f64> {
     NUMBER.find_iter(&text).filter_map(|literal| literal.as_str().replace(',', "").parse().ok()).collect()
 }
 
-fn broken(fact: &str) -> Error {
-    Error::new(ErrorCode::ConfigInvalid, fact)
+fn config_error(message: &str) -> Error {
+    Error::new(ErrorCode::ConfigInvalid, message)
 }

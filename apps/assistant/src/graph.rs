@@ -46,8 +46,8 @@ pub fn state_graph() -> StateGraph<AgentState, AssistantContext> {
     let generator = graph.add_node("generator", generator);
     let summarizer = graph.add_node("summarizer", summarizer);
     graph.add_edge(START, ingress);
-    let passes = move |state: &AgentState| if state.safety_check == Some(false) { generator } else { planner };
-    graph.add_conditional_edges(ingress, passes, [planner, generator]);
+    let by_safety_check = move |state: &AgentState| if state.safety_check == Some(false) { generator } else { planner };
+    graph.add_conditional_edges(ingress, by_safety_check, [planner, generator]);
     let by_plan = move |state: &AgentState| match state.next_step {
         Some(NextStep::ToolUse) => router,
         Some(NextStep::Generate) | None => generator,
@@ -60,7 +60,7 @@ pub fn state_graph() -> StateGraph<AgentState, AssistantContext> {
     };
     graph.add_conditional_edges(verifier, by_verdict, [planner, generator]);
     graph.add_edge(generator, summarizer).add_edge(summarizer, END);
-    // All other fields hold findings of nodes or approvals of people, which an input must not set.
+    // All other fields contain results of nodes or approvals of people, which an input must not set.
     graph.input_fields(["messages", "user_id", "session_id"]).recursion_limit(RECURSION_LIMIT);
     graph
 }

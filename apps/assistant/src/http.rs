@@ -83,17 +83,18 @@ async fn send_message(
     let ValidatedJson(request) = body.map_err(|problem| too_long(problem, &app_state))?;
     let thread = request.thread()?.unwrap_or_else(new_thread_id);
     app_state.check_user(&request.user_id)?;
-    let before = match CONVERSATIONS.find_owned(&runs, &thread, &request.user_id).await? {
+    let previous_options = match CONVERSATIONS.find_owned(&runs, &thread, &request.user_id).await? {
         Some(record) => Some(TurnOptions::from_json(&CONVERSATIONS.latest_context(&runs, &record).await?)),
         None => None,
     };
-    let options = request.options(before.as_ref());
+    let options = request.options(previous_options.as_ref());
     // An unavailable model and an invalid message are rejected before the run is created.
     request.check()?;
     drop(AgentState::turn_input(&app_state.run_context(&options)?, &request.user_id, &request.message)?);
     let run_request =
         RunRequest::new(GRAPH, thread.clone(), RunInput::Input(request.input())).context(options.to_json());
-    let run_request = if before.is_none() { run_request.title_from_text(&request.message) } else { run_request };
+    let run_request =
+        if previous_options.is_none() { run_request.title_from_text(&request.message) } else { run_request };
     runs.graph(GRAPH)?.validate(&run_request).await?;
     // Events of earlier turns are not sent again.
     let last = Some(runs.last_event_number(&thread).await?).filter(|last| *last > 0);
@@ -162,13 +163,13 @@ async fn resume_session(
     app_state: AssistantAppState,
     (client, Path(id)): (ClientAddress, Path<String>),
     ValidatedQuery(params): ValidatedQuery<UserParams>,
-    ValidatedJson(answering): ValidatedJson<ResumeRequest>,
+    ValidatedJson(request): ValidatedJson<ResumeRequest>,
 ) -> Result<Response, Problem> {
     let record = find_owned_session(&runs, &app_state, (&id, &params.user_id)).await?;
-    let (thread, question_id) = (&record.thread, answering.question_id.clone());
-    let open = pending_interrupt(&runs, &record, &question_id).await?;
-    let answers = ResumeValues::from([(open.id, resume_value(answering, &open.value)?)]);
-    let run_request = RunRequest::new(GRAPH, thread.clone(), RunInput::Resume(answers));
+    let (thread, question_id) = (&record.thread, request.question_id.clone());
+    let interrupt = pending_interrupt(&runs, &record, &question_id).await?;
+    let resume_values = ResumeValues::from([(interrupt.id, resume_value(request, &interrupt.value)?)]);
+    let run_request = RunRequest::new(GRAPH, thread.clone(), RunInput::Resume(resume_values));
     let run_request = run_request.context(CONVERSATIONS.latest_context(&runs, &record).await?);
     let permit = runs.acquire_permit(GRAPH, client, app_state.concurrency_limit())?;
     if let Err(problem) = runs.start_with_permit(run_request, permit).await {
@@ -255,9 +256,9 @@ async fn delete_memory(
 )]
 async fn get_settings(
     app_state: AssistantAppState,
-    ValidatedQuery(looking): ValidatedQuery<OptionalUserParams>,
+    ValidatedQuery(params): ValidatedQuery<OptionalUserParams>,
 ) -> Result<Json<Value>, Problem> {
-    Ok(Json(app_state.settings_json(looking.user_id.as_deref())?))
+    Ok(Json(app_state.settings_json(params.user_id.as_deref())?))
 }
 
 /// Converts the error for an oversized body into an error about the message.
@@ -312,8 +313,8 @@ async fn wait_for_result(
 }
 
 fn wants_json(headers: &HeaderMap) -> bool {
-    let accepted = headers.get(header::ACCEPT).and_then(|accepted| accepted.to_str().ok()).unwrap_or_default();
-    accepted.contains("application/json") && !accepted.contains("text/event-stream")
+    let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    accept.contains("application/json") && !accept.contains("text/event-stream")
 }
 
 fn accepted(thread: &ThreadId) -> Response {

@@ -75,11 +75,11 @@ pub async fn save_fact(store: &SharedStore, user: &str, fact: &Fact) -> Result<(
 /// Returns an error if the store fails.
 pub async fn list_facts(store: &SharedStore, user: &str) -> Result<Vec<StoredFact>> {
     let hits = store.search(SearchOp::new(facts_namespace(user)).limit(MAX_FACTS)).await?;
-    let read = |hit: superstep::store::SearchItem| {
+    let stored_fact = |hit: superstep::store::SearchItem| {
         let fact = serde_json::from_value(hit.item.value.clone()).ok()?;
         Some(StoredFact { key: hit.item.key.clone(), fact })
     };
-    Ok(hits.into_iter().filter_map(read).collect())
+    Ok(hits.into_iter().filter_map(stored_fact).collect())
 }
 
 /// Deletes a fact. Returns true if the fact existed.
@@ -87,7 +87,7 @@ pub async fn list_facts(store: &SharedStore, user: &str) -> Result<Vec<StoredFac
 /// # Errors
 /// Returns an error if the store fails.
 pub async fn delete_fact(store: &SharedStore, user: &str, key: &str) -> Result<bool> {
-    let was_there = store.get(facts_namespace(user), key).await?.is_some();
+    let existed = store.get(facts_namespace(user), key).await?.is_some();
     store.delete(facts_namespace(user), key).await?;
-    Ok(was_there)
+    Ok(existed)
 }

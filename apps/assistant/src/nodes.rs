@@ -12,7 +12,7 @@ mod tool_router;
 mod verifier;
 
 pub use approval::{Decision, DecisionKind};
-pub(crate) use generator::{BY_RULES, generator};
+pub(crate) use generator::{RULES_PREFIX, generator};
 pub(crate) use ingress::ingress;
 pub(crate) use planner::planner;
 pub(crate) use summarizer::summarizer;
@@ -29,6 +29,6 @@ fn tokens(message: &Message) -> u64 {
 }
 
 /// Returns true if the model is a language model and not a rule model.
-fn can_judge(model: &SharedModel) -> bool {
+fn is_language_model(model: &SharedModel) -> bool {
     model.info().kind != ModelKind::Rules
 }

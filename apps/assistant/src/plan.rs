@@ -87,7 +87,7 @@ impl Plan {
     pub fn parse(text: &str) -> Result<Self, String> {
         let value = repair::object(text).ok_or("the answer contains no JSON object")?;
         let mut plan = repair::plan(value)?;
-        plan.name_calls();
+        plan.assign_ids();
         plan.check()?;
         Ok(plan)
     }
@@ -107,11 +107,11 @@ impl Plan {
     }
 
     /// Assigns ids to calls without one.
-    fn name_calls(&mut self) {
-        let taken: BTreeSet<String> = self.tool_calls.iter().map(|call| call.id.clone()).collect();
-        let mut free = (1..).map(|number| format!("c{number}")).filter(|id| !taken.contains(id));
+    fn assign_ids(&mut self) {
+        let used_ids: BTreeSet<String> = self.tool_calls.iter().map(|call| call.id.clone()).collect();
+        let mut free_ids = (1..).map(|number| format!("c{number}")).filter(|id| !used_ids.contains(id));
         for call in self.tool_calls.iter_mut().filter(|call| call.id.trim().is_empty()) {
-            call.id = free.next().unwrap_or_default();
+            call.id = free_ids.next().unwrap_or_default();
         }
     }
 
@@ -173,19 +173,19 @@ pub(crate) fn reference(id: &str) -> String {
 /// Returns the calls that depend on each other in a cycle.
 pub(crate) fn groups(calls: &[PlannedCall]) -> Result<Vec<Vec<String>>, String> {
     let mut groups: Vec<Vec<String>> = Vec::new();
-    let mut waiting: BTreeMap<&str, &PlannedCall> = calls.iter().map(|call| (call.id.as_str(), call)).collect();
-    while !waiting.is_empty() {
+    let mut remaining: BTreeMap<&str, &PlannedCall> = calls.iter().map(|call| (call.id.as_str(), call)).collect();
+    while !remaining.is_empty() {
         let is_ready = |call: &&PlannedCall| {
-            waiting.contains_key(call.id.as_str())
-                && !call.depends_on.iter().any(|id| waiting.contains_key(id.as_str()))
+            remaining.contains_key(call.id.as_str())
+                && !call.depends_on.iter().any(|id| remaining.contains_key(id.as_str()))
         };
         let group: Vec<String> = calls.iter().filter(is_ready).map(|call| call.id.clone()).collect();
         if group.is_empty() {
-            let names: Vec<String> = waiting.keys().map(|id| format!("`{id}`")).collect();
+            let names: Vec<String> = remaining.keys().map(|id| format!("`{id}`")).collect();
             return Err(format!("calls depend on each other in a circle: {}", names.join(", ")));
         }
         group.iter().for_each(|id| {
-            waiting.remove(id.as_str());
+            remaining.remove(id.as_str());
         });
         groups.push(group);
     }
@@ -213,11 +213,11 @@ fn normalised(tool: &str, args: &Map<String, Value>) -> String {
 /// literals are not, and for names this depends on the database.
 fn normalised_sql(sql: &str) -> String {
     let Ok(tokens) = Tokenizer::new(&BigQueryDialect {}, sql).tokenize() else { return sql.to_owned() };
-    let written = tokens.iter().filter(|token| !matches!(token, Token::Whitespace(_))).map(|token| match token {
+    let parts = tokens.iter().filter(|token| !matches!(token, Token::Whitespace(_))).map(|token| match token {
         Token::Word(word) if word.keyword != Keyword::NoKeyword && word.quote_style.is_none() => {
             word.value.to_uppercase()
         }
         token => token.to_string(),
     });
-    written.collect::<Vec<_>>().join(" ").trim_end_matches([';', ' ']).to_owned()
+    parts.collect::<Vec<_>>().join(" ").trim_end_matches([';', ' ']).to_owned()
 }

@@ -114,13 +114,13 @@ impl Policy {
     /// # Errors
     /// Returns an error if the text is not a valid policy; for an invalid pattern, the error names the rule.
     pub fn parse(text: &str) -> Result<Self> {
-        let written: RawPolicy = toml::from_str(text)
+        let raw: RawPolicy = toml::from_str(text)
             .map_err(|error| Error::new(ErrorCode::ConfigInvalid, format!("the policy cannot be read: {error}")))?;
-        let blocked = written.blocked.into_iter().map(|rule| (rule, false));
-        let rules = blocked.chain(written.needs_person.into_iter().map(|rule| (rule, true)));
-        let rules = rules.map(|(rule, needs_person)| PolicyRule::read(rule, needs_person)).collect::<Result<_>>()?;
-        let (destructive, limits) = (written.approval.destructive, written.limits);
-        Ok(Self { rules, roles: written.roles, destructive, limits })
+        let blocked = raw.blocked.into_iter().map(|rule| (rule, false));
+        let rules = blocked.chain(raw.needs_person.into_iter().map(|rule| (rule, true)));
+        let rules = rules.map(|(rule, needs_person)| PolicyRule::parse(rule, needs_person)).collect::<Result<_>>()?;
+        let (destructive, limits) = (raw.approval.destructive, raw.limits);
+        Ok(Self { rules, roles: raw.roles, destructive, limits })
     }
 
     /// Reads a policy file.
@@ -177,14 +177,14 @@ impl Policy {
     pub fn permissions(&self, profile: &Profile) -> Permissions {
         let names = || std::iter::once(&profile.role).chain(&profile.permissions);
         let roles: Vec<&Role> = names().filter_map(|name| self.roles.get(name)).collect();
-        let single = names().filter(|name| !self.roles.contains_key(*name)).cloned();
-        let rows = names().filter_map(|name| self.limits.rows_per_query.get(name)).min().copied();
-        Permissions::from_roles(&roles, single.collect(), rows)
+        let single_tools = names().filter(|name| !self.roles.contains_key(*name)).cloned();
+        let max_rows = names().filter_map(|name| self.limits.rows_per_query.get(name)).min().copied();
+        Permissions::from_roles(&roles, single_tools.collect(), max_rows)
     }
 }
 
 impl PolicyRule {
-    fn read(rule: RawRule, needs_person: bool) -> Result<Self> {
+    fn parse(rule: RawRule, needs_person: bool) -> Result<Self> {
         let RawRule { name, pattern, answer } = rule;
         let pattern = Regex::new(&pattern).map_err(|error| {
             Error::new(ErrorCode::ConfigInvalid, format!("the pattern of rule `{name}` is invalid: {error}"))

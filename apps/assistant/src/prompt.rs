@@ -167,7 +167,7 @@ const fn plan() -> ModelTask {
 }
 
 impl TaskPrompt {
-    /// Creates an input that contains only a task and a question.
+    /// Creates a prompt that contains only a task and a question.
     #[must_use]
     pub fn new(task: ModelTask, question: impl Into<String>) -> Self {
         Self {

@@ -62,9 +62,9 @@ pub fn rules_for_dataset(dataset: impl Into<String>, catalog: Catalog, synonyms:
     into_model(RuleModel { dataset: Some(dataset.into()), ..RuleModel::new(catalog, &synonyms) })
 }
 
-fn into_model(book: RuleModel) -> RuleBasedModel {
+fn into_model(model: RuleModel) -> RuleBasedModel {
     RuleBasedModel::from_fn(move |request, _| match TaskPrompt::from_request(request) {
-        Some(prompt) => ScriptedReply::text(book.reply(&prompt)),
+        Some(prompt) => ScriptedReply::text(model.reply(&prompt)),
         None => ScriptedReply::text(format!("This assistant is {LABEL}. It answers only requests of its own graph.")),
     })
 }
@@ -73,14 +73,14 @@ fn into_model(book: RuleModel) -> RuleBasedModel {
 struct RuleModel {
     catalog: Catalog,
     lexicon: Lexicon,
-    routes: JoinGraph,
+    join_graph: JoinGraph,
     /// Dataset that calls must name, if any.
     dataset: Option<String>,
 }
 
 impl RuleModel {
     fn new(catalog: Catalog, synonyms: &Synonyms) -> Self {
-        Self { lexicon: Lexicon::new(&catalog, synonyms), routes: JoinGraph::new(&catalog), dataset: None, catalog }
+        Self { lexicon: Lexicon::new(&catalog, synonyms), join_graph: JoinGraph::new(&catalog), dataset: None, catalog }
     }
 
     fn reply(&self, prompt: &TaskPrompt) -> String {
@@ -88,7 +88,7 @@ impl RuleModel {
             ModelTask::Plan => self.plan(prompt).to_text(),
             ModelTask::Answer => self.answer(prompt),
             ModelTask::Verify => self.judge(prompt),
-            ModelTask::Summarize => verify::summed(prompt),
+            ModelTask::Summarize => verify::summary_json(prompt),
         }
     }
 

@@ -29,9 +29,9 @@ pub fn unpack(folder: &Path) -> Result<()> {
         let Some(file) = SampleFiles::get(&path) else { continue };
         let target = folder.join(&*path);
         write_if_missing(&target, &file.data).map_err(|cause| {
-            let fact = format!("cannot write the sample to `{}`: {cause}", target.display());
+            let message = format!("cannot write the sample to `{}`: {cause}", target.display());
             let cause: Arc<dyn std::error::Error + Send + Sync> = Arc::new(cause);
-            Error::new(ErrorCode::ConfigInvalid, fact).with_source(cause)
+            Error::new(ErrorCode::ConfigInvalid, message).with_source(cause)
         })?;
     }
     Ok(())

@@ -17,5 +17,5 @@ pub(crate) const QUESTION_COUNT: &str = "asked";
 
 /// Reads an entry; a missing or invalid entry gives the default value.
 pub(crate) fn read<T: DeserializeOwned + Default>(state: &AgentState, name: &str) -> T {
-    state.scratchpad.get(name).and_then(|note| serde_json::from_value(note.clone()).ok()).unwrap_or_default()
+    state.scratchpad.get(name).and_then(|entry| serde_json::from_value(entry.clone()).ok()).unwrap_or_default()
 }

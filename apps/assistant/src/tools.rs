@@ -37,7 +37,7 @@ use query::bigquery::BigQuery;
 /// Timeout of a call.
 const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of retries of a failed call.
-const RETRIES: u32 = 2;
+const MAX_RETRIES: u32 = 2;
 
 /// Dependencies of the tools.
 #[derive(Clone)]
@@ -49,7 +49,7 @@ pub struct ToolSettings {
     /// Folders for reading files.
     pub folders: Vec<PathBuf>,
     /// Timeout of a query of the local data; shorter than the timeout of a call, so that the query can report it.
-    pub query_time: Duration,
+    pub query_timeout: Duration,
     /// BigQuery client, used for all queries that do not name the local data.
     pub bigquery: Option<Arc<BigQuery>>,
     /// Web tools.
@@ -66,7 +66,7 @@ impl ToolSettings {
             data,
             documents: None,
             folders: Vec::new(),
-            query_time: Duration::from_secs(8),
+            query_timeout: Duration::from_secs(8),
             bigquery: None,
             web: None,
             clock: Arc::new(SystemClock),
@@ -79,9 +79,9 @@ impl ToolSettings {
 /// # Errors
 /// Returns an error if a setting is invalid, such as a folder that does not exist.
 pub fn tools(settings: &ToolSettings) -> Result<Vec<SharedTool>> {
-    let ToolSettings { data, bigquery, query_time, clock, .. } = settings;
+    let ToolSettings { data, bigquery, query_timeout, clock, .. } = settings;
     let mut tools: Vec<SharedTool> = vec![
-        query::QueryTool { data: data.clone(), bigquery: bigquery.clone(), time: *query_time }.into(),
+        query::QueryTool { data: data.clone(), bigquery: bigquery.clone(), timeout: *query_timeout }.into(),
         query::tables::ListTables(data.clone()).into(),
         query::tables::DescribeTable(data.clone()).into(),
         calculate::Calculate.into(),

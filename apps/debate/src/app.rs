@@ -43,10 +43,10 @@ pub fn app(settings: DebateSettings, models: ModelRegistry) -> Result<App> {
     let evidence = settings.evidence.as_deref().map(Evidence::open).transpose()?.map(Arc::new);
     let graph = state_graph(RetryPolicy::exponential(3)).compile()?;
     let app_state = DebateAppState(Arc::new(Inner { settings, models, evidence, graph: graph.clone() }));
-    let run_state = app_state.clone();
+    let context_state = app_state.clone();
     let graph = serve_graph_with_annotations(
         graph,
-        move |request| run_state.run_context(&DebateOptions::from_json(&request.context)),
+        move |request| context_state.run_context(&DebateOptions::from_json(&request.context)),
         annotate_request,
     );
     let app = App::new("debate", "Debate").graph(graph).routes(routes(app_state.clone())).page("debate.html");
@@ -68,7 +68,7 @@ struct Inner {
 }
 
 /// Names of the rule model in requests.
-pub(crate) const LOCAL: [&str; 2] = ["local", "local/rules"];
+pub(crate) const RULE_MODEL_NAMES: [&str; 2] = ["local", "local/rules"];
 
 impl DebateAppState {
     /// Returns the run context for a debate with these options.
@@ -90,7 +90,7 @@ impl DebateAppState {
 
     fn model(&self, options: &DebateOptions) -> Result<SharedModel, Problem> {
         match options.named_model() {
-            Some(name) => self.0.models.get(name, &LOCAL),
+            Some(name) => self.0.models.get(name, &RULE_MODEL_NAMES),
             None => {
                 let mut builder = RuleModelBuilder::new(options.seed);
                 if let Some(evidence) = &self.0.evidence {
@@ -104,14 +104,14 @@ impl DebateAppState {
         }
     }
 
-    pub(crate) fn limit(&self) -> RateLimit {
+    pub(crate) fn rate_limit(&self) -> RateLimit {
         self.0.settings.rate_limit
     }
 
     /// Returns the limit for continuing a debate: no rate limit, because the debate was counted when it was created,
     /// only a limit on concurrency.
     pub(crate) fn concurrency_limit(&self) -> RateLimit {
-        RateLimit { max_requests: usize::MAX, ..self.limit() }
+        RateLimit { max_requests: usize::MAX, ..self.rate_limit() }
     }
 
     /// Describes the model of a debate with these options.
@@ -129,32 +129,33 @@ impl DebateAppState {
     pub(crate) async fn settings_json(&self) -> Result<Value, Problem> {
         let rules = model_json(&ModelInfo::new("local", "rules", ModelKind::Rules));
         let mut models = vec![json!({
-            "name": LOCAL[0], "kind": rules["kind"], "label": rules["label"], "configured": true, "hint": null,
+            "name": RULE_MODEL_NAMES[0], "kind": rules["kind"], "label": rules["label"], "configured": true,
+            "hint": null,
         })];
-        for note in self.0.models.summaries() {
-            let described = self.0.models.get(&note.name, &LOCAL).map(|model| model_json(&model.info()));
-            let (kind, label, hint) = match &described {
+        for summary in self.0.models.summaries() {
+            let model = self.0.models.get(&summary.name, &RULE_MODEL_NAMES).map(|model| model_json(&model.info()));
+            let (kind, label, hint) = match &model {
                 Ok(model) => (model["kind"].clone(), model["label"].clone(), Value::Null),
                 Err(problem) => (Value::Null, json!(problem.detail()), json!(problem.hint())),
             };
-            let is_configured = described.is_ok();
+            let is_configured = model.is_ok();
             models.push(json!({
-                "name": note.name, "kind": kind, "label": label, "configured": is_configured, "hint": hint,
+                "name": summary.name, "kind": kind, "label": label, "configured": is_configured, "hint": hint,
             }));
         }
-        let RateLimit { max_requests: most, window: within, max_concurrent } = self.limit();
+        let RateLimit { max_requests, window, max_concurrent } = self.rate_limit();
         let documents = self.document_count().await?;
         Ok(json!({
             "models": models,
             "evidence": { "configured": self.0.evidence.is_some(), "documents": documents },
-            "limits": { "debates": most, "withinSeconds": within.as_secs(), "atOnce": max_concurrent },
+            "limits": { "debates": max_requests, "withinSeconds": window.as_secs(), "atOnce": max_concurrent },
         }))
     }
 
     async fn document_count(&self) -> Result<usize, Problem> {
         let Some(evidence) = self.0.evidence.clone() else { return Ok(0) };
         // Counting may wait while files are indexed, which must not block the runtime.
-        let counted = tokio::task::spawn_blocking(move || evidence.documents()).await;
-        counted.map_err(|error| Error::internal(format!("the documents could not be counted: {error}")).into())
+        let count = tokio::task::spawn_blocking(move || evidence.documents()).await;
+        count.map_err(|error| Error::internal(format!("the documents could not be counted: {error}")).into())
     }
 }

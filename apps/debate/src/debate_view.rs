@@ -45,14 +45,14 @@ pub async fn load_debate_view(
     if has_failed {
         mark_failed(&mut debate, Some(time(snapshot.checkpoint.time)?));
     }
-    let question = snapshot.interrupts().first().map(|question| (*question).clone());
-    Ok(DebateView { state: debate, failure, pending_interrupt: question, next: snapshot.next })
+    let pending_interrupt = snapshot.interrupts().first().map(|interrupt| (*interrupt).clone());
+    Ok(DebateView { state: debate, failure, pending_interrupt, next: snapshot.next })
 }
 
-/// Shows a debate with status `error` after a failed turn; a debate that has ended stays as it is.
-pub(crate) fn mark_failed(debate: &mut DebateState, at: Option<Time>) {
+/// Sets the status of a running debate to `error` after a failed turn; a debate that has ended is not changed.
+pub(crate) fn mark_failed(debate: &mut DebateState, end_time: Option<Time>) {
     if debate.status == DebateStatus::Running {
-        (debate.status, debate.end_time) = (DebateStatus::Error, at);
+        (debate.status, debate.end_time) = (DebateStatus::Error, end_time);
     }
 }
 

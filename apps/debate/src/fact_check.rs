@@ -19,7 +19,7 @@ use compare::{Relation, compare};
 use statement::Statement;
 
 /// Maximum number of passages compared with a claim.
-const PASSAGES: usize = 12;
+const MAX_PASSAGES: usize = 12;
 
 /// Checks a claim against the evidence.
 ///
@@ -34,10 +34,10 @@ const PASSAGES: usize = 12;
 pub fn check(claim: &str, evidence: Option<&Evidence>) -> FactCheckResult {
     let (mut supports, mut contradicts) = (Vec::new(), Vec::new());
     if let Some((evidence, claim_text)) = evidence.zip(extract_claim_text(claim)) {
-        let statement = Statement::read(claim_text);
-        for passage in evidence.passages(claim_text, PASSAGES) {
+        let statement = Statement::parse(claim_text);
+        for passage in evidence.passages(claim_text, MAX_PASSAGES) {
             for sentence in sentences(&passage.text) {
-                let sources = match compare(&statement, &Statement::read(sentence)) {
+                let sources = match compare(&statement, &Statement::parse(sentence)) {
                     Relation::Supports => &mut supports,
                     Relation::Contradicts => &mut contradicts,
                     Relation::Neither => continue,

@@ -47,18 +47,19 @@ pub fn state_graph(retry: RetryPolicy) -> StateGraph<DebateState, DebateContext>
     graph.define_node(fact_check_node, node(fact_check).goto_targets([moderator_node.into(), END]));
     graph.define_node(moderator_node, node(nodes::moderator_node).retry(retry));
     // An input for a debate in progress must neither repeat a turn nor skip an open approval.
-    let by_turn = move |debate: &DebateState| match debate.turns().last().and_then(|turn| turn.name.as_deref()) {
+    let next_by_turn = move |debate: &DebateState| match debate.turns().last().and_then(|turn| turn.name.as_deref()) {
         _ if debate.awaiting_approval => approval_node,
         _ if debate.is_ready_for_summary() => moderator_node,
         Some("optimist") => skeptic_node,
         _ => optimist_node,
     };
     let start_targets = [optimist_node.into(), skeptic_node.into(), approval_node.into(), moderator_node.into(), END];
-    graph.add_conditional_edges(START, unless_ended(by_turn), start_targets);
+    graph.add_conditional_edges(START, unless_ended(next_by_turn), start_targets);
     graph.add_conditional_edges(optimist_node, unless_ended(move |_| skeptic_node), [skeptic_node.into(), END]);
-    for from in [skeptic_node, approval_node] {
-        let on = move |debate: &DebateState| if debate.is_ready_for_summary() { moderator_node } else { optimist_node };
-        graph.add_conditional_edges(from, unless_ended(on), [optimist_node.into(), moderator_node.into(), END]);
+    for node in [skeptic_node, approval_node] {
+        let next =
+            move |debate: &DebateState| if debate.is_ready_for_summary() { moderator_node } else { optimist_node };
+        graph.add_conditional_edges(node, unless_ended(next), [optimist_node.into(), moderator_node.into(), END]);
     }
     graph.add_edge(moderator_node, END);
     graph.recursion_limit(RECURSION_LIMIT).add_migration(1, to_1_1_0());

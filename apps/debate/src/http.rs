@@ -39,7 +39,7 @@ use crate::transcript;
 /// Name of the graph.
 pub(crate) const GRAPH: &str = "debate";
 
-/// Routes of the application.
+/// Returns the routes of the application.
 pub(crate) fn routes(app_state: DebateAppState) -> OpenApiRouter<RunService> {
     OpenApiRouter::new()
         .routes(routes!(create_debate))
@@ -69,23 +69,23 @@ async fn create_debate(
     Extension(app_state): Extension<DebateAppState>,
     client: ClientAddress,
     headers: HeaderMap,
-    ValidatedJson(opening): ValidatedJson<CreateDebateRequest>,
+    ValidatedJson(body): ValidatedJson<CreateDebateRequest>,
 ) -> Result<Response, Problem> {
     let waits = wants_json(&headers);
-    let thread = opening.thread()?.unwrap_or_else(new_thread_id);
-    let before = find_existing_debate(&runs, &thread).await?;
+    let thread = body.thread()?.unwrap_or_else(new_thread_id);
+    let existing = find_existing_debate(&runs, &thread).await?;
     // An existing debate keeps its start time.
     let is_new = app_state.threads(&runs).status(&thread).await?.is_none();
-    let input = opening.input(is_new)?;
-    let options = DebateOptions { has_typing_delay: !waits, ..opening.options(before.as_ref())? };
+    let input = body.input(is_new)?;
+    let options = DebateOptions { has_typing_delay: !waits, ..body.options(existing.as_ref())? };
     // An unavailable model is reported before a debate is created.
     app_state.run_context(&options)?;
     let request =
         annotate_request(RunRequest::new(GRAPH, thread.clone(), RunInput::Input(input)).context(options.to_json()));
     // A rejected request does not count against the limit.
     runs.graph(GRAPH)?.validate(&request).await?;
-    let permit = runs.acquire_permit(GRAPH, client, app_state.limit())?;
-    let subscription = match opening.detach {
+    let permit = runs.acquire_permit(GRAPH, client, app_state.rate_limit())?;
+    let subscription = match body.detach {
         true => {
             runs.start_with_permit(request, permit).await?;
             runs.subscribe(&thread, None).await?
@@ -95,12 +95,9 @@ async fn create_debate(
     let record = runs.get_thread(&thread).await?;
     let mut response = match waits {
         true => wait_for_result(&runs, &app_state, subscription).await?,
-        false => stream_response(
-            subscription,
-            (opening.format, None),
-            debate_header(&record, &app_state),
-            runs.graph(GRAPH)?,
-        ),
+        false => {
+            stream_response(subscription, (body.format, None), debate_header(&record, &app_state), runs.graph(GRAPH)?)
+        }
     };
     set_thread_id_header(response.headers_mut(), &thread);
     Ok(response)
@@ -155,14 +152,14 @@ async fn submit_approval(
 ) -> Result<Response, Problem> {
     let record = find_thread(&runs, id).await?;
     let (thread, interrupt_id) = (record.thread.clone(), answer.interrupt_id.clone());
-    let open = pending_interrupt(&runs, &record, interrupt_id.as_deref()).await?;
-    let answers = ResumeValues::from([(open, json!(answer))]);
-    let request = RunRequest::new(GRAPH, thread.clone(), RunInput::Resume(answers));
+    let pending = pending_interrupt(&runs, &record, interrupt_id.as_deref()).await?;
+    let resume_values = ResumeValues::from([(pending, json!(answer))]);
+    let request = RunRequest::new(GRAPH, thread.clone(), RunInput::Resume(resume_values));
     let permit = runs.acquire_permit(GRAPH, client, app_state.concurrency_limit())?;
     if let Err(problem) = runs.start_with_permit(request.context(record.context), permit).await {
         // If another request was faster, the problem describes that.
-        let open = open.to_string();
-        pending_interrupt(&runs, &runs.get_thread(&thread).await?, Some(interrupt_id.as_deref().unwrap_or(&open)))
+        let pending = pending.to_string();
+        pending_interrupt(&runs, &runs.get_thread(&thread).await?, Some(interrupt_id.as_deref().unwrap_or(&pending)))
             .await?;
         return Err(problem);
     }
@@ -246,23 +243,24 @@ async fn get_transcript(
     ValidatedQuery(params): ValidatedQuery<TranscriptParams>,
 ) -> Result<Response, Problem> {
     let record = find_thread(&runs, id).await?;
-    let seen = responses::find_debate_view(&runs, &app_state, &record).await?;
-    let debate = seen.ok_or_else(|| no_events_problem(&record.thread))?.state;
-    let (kind, ending, text) = match params.format {
+    let view = responses::find_debate_view(&runs, &app_state, &record).await?;
+    let debate = view.ok_or_else(|| no_events_problem(&record.thread))?.state;
+    let (content_type, extension, text) = match params.format {
         TranscriptFormat::Md => ("text/markdown; charset=utf-8", "md", transcript::markdown(&debate)),
         TranscriptFormat::Json => ("application/json", "json", transcript::json(&debate).to_string()),
         TranscriptFormat::Txt => ("text/plain; charset=utf-8", "txt", transcript::plain(&debate)),
     };
-    let file = format!("inline; filename=\"debate-{}.{ending}\"", record.thread);
-    Ok(([(header::CONTENT_TYPE, kind.to_owned()), (header::CONTENT_DISPOSITION, file)], text).into_response())
+    let disposition = format!("inline; filename=\"debate-{}.{extension}\"", record.thread);
+    Ok(([(header::CONTENT_TYPE, content_type.to_owned()), (header::CONTENT_DISPOSITION, disposition)], text)
+        .into_response())
 }
 
 /// Renders a debate that has ended as HTML for clients without JavaScript.
 pub(crate) async fn render_noscript(runs: &RunService, app_state: &DebateAppState, id: &str) -> Option<String> {
     let record = runs.find_thread(&ThreadId::from(id)).await.ok()??;
-    let is_over = record.graph == GRAPH && record.status == RunStatus::Succeeded;
-    let seen = responses::find_debate_view(runs, app_state, &record).await.ok()?.filter(|_| is_over);
-    seen.map(|seen| transcript::html(&seen.state))
+    let is_finished_debate = record.graph == GRAPH && record.status == RunStatus::Succeeded;
+    let view = responses::find_debate_view(runs, app_state, &record).await.ok()?.filter(|_| is_finished_debate);
+    view.map(|view| transcript::html(&view.state))
 }
 
 async fn find_thread(runs: &RunService, id: String) -> Result<ThreadRecord, Problem> {
@@ -296,22 +294,24 @@ async fn find_existing_debate(runs: &RunService, thread: &ThreadId) -> Result<Op
 async fn pending_interrupt(
     runs: &RunService,
     record: &ThreadRecord,
-    answered: Option<&str>,
+    expected: Option<&str>,
 ) -> Result<InterruptId, Problem> {
     let thread = &record.thread;
     // A debate that does not wait may have no checkpoint yet.
-    let open = match record.status {
-        RunStatus::AwaitingInput => runs.graph(GRAPH)?.state(thread).await?.interrupts().next().map(|open| open.id),
+    let pending = match record.status {
+        RunStatus::AwaitingInput => {
+            runs.graph(GRAPH)?.state(thread).await?.interrupts().next().map(|interrupt| interrupt.id)
+        }
         _ => None,
     };
-    let Some(open) = open else {
+    let Some(pending) = pending else {
         return Err(Problem::conflict(format!("debate `{thread}` is not waiting for an approval")).with_thread(thread));
     };
-    if answered.is_some_and(|answered| answered != open.to_string()) {
+    if expected.is_some_and(|expected| expected != pending.to_string()) {
         let problem = Problem::conflict(format!("debate `{thread}` is now waiting for another approval"));
         return Err(problem.with_hint(format!("see the open approval: GET /api/debate/{thread}")).with_thread(thread));
     }
-    Ok(open)
+    Ok(pending)
 }
 
 fn no_events_problem(thread: &ThreadId) -> Problem {
@@ -321,12 +321,12 @@ fn no_events_problem(thread: &ThreadId) -> Problem {
 fn stream_response(
     subscription: Subscription,
     (format, after): (StreamFormat, Option<u64>),
-    heading: Value,
+    header: Value,
     graph: Arc<dyn ServedGraph>,
 ) -> Response {
     match format {
         StreamFormat::Events => sse_response(subscription, encode_v2_events),
-        StreamFormat::Debate => sse_response(subscription, DebateSseEncoder::new(heading, after)),
+        StreamFormat::Debate => sse_response(subscription, DebateSseEncoder::new(header, after)),
         StreamFormat::AgUi => sse_response(subscription, ag_ui_encoder(after, graph)),
     }
 }
@@ -360,8 +360,8 @@ async fn wait_for_result(
 }
 
 fn wants_json(headers: &HeaderMap) -> bool {
-    let accepted = headers.get(header::ACCEPT).and_then(|accepted| accepted.to_str().ok()).unwrap_or_default();
-    accepted.contains("application/json") && !accepted.contains("text/event-stream")
+    let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    accept.contains("application/json") && !accept.contains("text/event-stream")
 }
 
 fn accepted_response(thread: &ThreadId) -> Response {

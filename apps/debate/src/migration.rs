@@ -8,7 +8,7 @@ pub const VERSIONS: [(u32, &str); 2] = [(1, "1.0.0"), (2, "1.1.0")];
 
 /// Migrates from 1.0.0, which had messages, round, topic, rounds and status, to 1.1.0.
 ///
-/// The start time is not part of a 1.0.0 state: [`crate::read()`] takes it from the first checkpoint, and
+/// The start time is not part of a 1.0.0 state: [`crate::load_debate_view`] takes it from the first checkpoint, and
 /// [`crate::backfill_start_time`] writes it to the state.
 pub(crate) fn to_1_1_0() -> Migration {
     Migration::to_version(2)

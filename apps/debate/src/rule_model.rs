@@ -36,9 +36,9 @@ use typing_speed::TypingSpeedModel;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> superstep::Result<()> {
 /// let topic = "Should AI be regulated?".to_owned();
-/// let cue = TurnPrompt { role: DebateAgent::Optimist, round: 1, max_rounds: 3, topic, notes: Vec::new() };
-/// let answer = rule_model(7, None).complete(ChatRequest::new([cue.message()])).await?;
-/// assert!(answer.message.text().contains("regulating AI"));
+/// let prompt = TurnPrompt { role: DebateAgent::Optimist, round: 1, max_rounds: 3, topic, notes: Vec::new() };
+/// let response = rule_model(7, None).complete(ChatRequest::new([prompt.message()])).await?;
+/// assert!(response.message.text().contains("regulating AI"));
 /// # Ok(()) }
 /// ```
 #[must_use]
@@ -87,10 +87,10 @@ impl RuleModelBuilder {
     #[must_use]
     pub fn model(self) -> SharedModel {
         let Self { seed, evidence, typing_delay, clock } = self;
-        let speakers = RuleModel { seed, evidence };
+        let model = RuleModel { seed, evidence };
         match typing_delay {
-            Some(typing_delay) => TypingSpeedModel { speakers, typing_delay, clock }.into(),
-            None => speakers.into(),
+            Some(typing_delay) => TypingSpeedModel { inner: model, typing_delay, clock }.into(),
+            None => model.into(),
         }
     }
 }
@@ -127,15 +127,15 @@ impl RuleModel {
 
 fn generate_sync(request: &ChatRequest, seed: u64, evidence: Option<&Evidence>) -> Option<String> {
     let prompt = TurnPrompt::from_request(request)?;
-    let history = History::read(request);
+    let history = History::from_request(request);
     Some(match prompt.role {
-        DebateAgent::Moderator => moderator::sum_up(&prompt, &history, &mut rng_for_turn(seed, &prompt)),
-        DebateAgent::Optimist | DebateAgent::Skeptic => turn::turn(&prompt, &history, seed, evidence),
+        DebateAgent::Moderator => moderator::write_summary(&prompt, &history, &mut rng_for_turn(seed, &prompt)),
+        DebateAgent::Optimist | DebateAgent::Skeptic => turn::write_turn(&prompt, &history, seed, evidence),
     })
 }
 
-/// Returns the random numbers for one turn. They depend on the seed, the topic, the agent and the round, not on message
-/// ids, which differ between threads.
+/// Returns the random number generator for one turn. Its seed depends on the topic, the agent and the round, not on
+/// message ids, which differ between threads.
 fn rng_for_turn(seed: u64, prompt: &TurnPrompt) -> SeededRng {
     seeded_rng(seed, &[&prompt.topic, prompt.role.name(), &prompt.round.to_string()])
 }

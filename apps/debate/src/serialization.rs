@@ -41,9 +41,9 @@ pub fn deserialize_state(text: &str) -> Result<DebateState> {
 ///
 /// # Errors
 /// Returns an error if the id is not a valid key, the debate cannot be serialized, or the backend fails.
-pub async fn save_state(store: &impl KeyValue, id: &str, debate: &DebateState, lasts: Option<Duration>) -> Result<()> {
+pub async fn save_state(store: &impl KeyValue, id: &str, debate: &DebateState, ttl: Option<Duration>) -> Result<()> {
     let text = serialize_state(debate)?;
-    store.put(&key(id), text.as_bytes(), PutOptions { if_absent: false, ttl: lasts }).await?;
+    store.put(&key(id), text.as_bytes(), PutOptions { if_absent: false, ttl }).await?;
     Ok(())
 }
 

@@ -123,8 +123,8 @@ impl DebateState {
     /// Lists every validation error, with JSON pointers: a topic that is empty or longer than [`MAX_TOPIC_CHARS`],
     /// rounds out of range.
     pub fn initial_state(topic: &str, max_rounds: u32, now: Time) -> Result<DebateStateUpdate> {
-        let (topic, line) = opening_message(topic, max_rounds)?;
-        Ok(Self::input().messages(line).topic(topic).max_rounds(max_rounds).start_time(now))
+        let (topic, message) = opening_message(topic, max_rounds)?;
+        Ok(Self::input().messages(message).topic(topic).max_rounds(max_rounds).start_time(now))
     }
 
     /// Returns the input of [`DebateState::initial_state`] as JSON; without a start time for a debate that has one
@@ -133,8 +133,8 @@ impl DebateState {
     /// # Errors
     /// Returns the errors of [`DebateState::initial_state`].
     pub fn initial_state_json(topic: &str, max_rounds: u32, now: Option<Time>) -> Result<Value> {
-        let (topic, line) = opening_message(topic, max_rounds)?;
-        let mut input = json!({ "messages": [line], "topic": topic, "maxRounds": max_rounds });
+        let (topic, message) = opening_message(topic, max_rounds)?;
+        let mut input = json!({ "messages": [message], "topic": topic, "maxRounds": max_rounds });
         if let Some(now) = now {
             input["startTime"] = json!(now);
         }
@@ -174,8 +174,8 @@ impl DebateState {
 
     /// Returns the notes of the user to the agents.
     pub fn user_notes(&self) -> impl Iterator<Item = Cow<'_, str>> {
-        let is_remark = |message: &&Message| message.name.is_none() && message.metadata.contains_key("round");
-        self.messages.iter().filter(is_remark).map(Message::text)
+        let is_user_note = |message: &&Message| message.name.is_none() && message.metadata.contains_key("round");
+        self.messages.iter().filter(is_user_note).map(Message::text)
     }
 
     /// Returns the summary of the moderator; `None` until the moderator has written one.

@@ -66,10 +66,10 @@ fn render(
     debate: &DebateState,
     title: String,
     format_line: impl Fn(&str) -> String,
-    part: impl Fn(TranscriptPart) -> String,
+    format_part: impl Fn(TranscriptPart) -> String,
 ) -> String {
-    let facts = metadata_lines(debate).into_iter().map(|line| format_line(&line));
-    [title].into_iter().chain(facts).chain(parts(debate).into_iter().map(part)).collect()
+    let metadata = metadata_lines(debate).into_iter().map(|line| format_line(&line));
+    [title].into_iter().chain(metadata).chain(parts(debate).into_iter().map(format_part)).collect()
 }
 
 /// Renders the transcript as JSON.
@@ -122,25 +122,25 @@ fn metadata_lines(debate: &DebateState) -> Vec<String> {
         ModelKind::Weights => format!("Model: {info}, {}", label(info.kind)),
         kind => format!("Model: {}/{} ({})", info.provider, info.name, label(kind)),
     });
-    let state = format!("Status: {}, round {} of {}", debate.status.name(), debate.round, debate.max_rounds);
+    let status = format!("Status: {}, round {} of {}", debate.status.name(), debate.round, debate.max_rounds);
     let times = [("Started", debate.start_time), ("Ended", debate.end_time)];
     let times = times.into_iter().filter_map(|(event, time)| Some(format!("{event}: {}", time?)));
-    let marked = if debate.is_usage_estimated() { " (estimated)" } else { "" };
-    let tokens = format!("Tokens: {}{marked}", debate.token_usage);
-    model_line.into_iter().chain([state]).chain(times).chain([tokens]).collect()
+    let suffix = if debate.is_usage_estimated() { " (estimated)" } else { "" };
+    let tokens = format!("Tokens: {}{suffix}", debate.token_usage);
+    model_line.into_iter().chain([status]).chain(times).chain([tokens]).collect()
 }
 
 fn parts(debate: &DebateState) -> Vec<TranscriptPart> {
     let (mut parts, mut last_round) = (Vec::new(), 0);
     // The first message of the user repeats the topic.
-    let repeats = |message: &Message| message.name.is_none() && round(message).is_none();
+    let is_opening = |message: &Message| message.name.is_none() && round(message).is_none();
     for message in debate.messages.iter() {
         let role = DebateAgent::ALL.into_iter().find(|role| message.name.as_deref() == Some(role.name()));
         let speaker = match role {
             Some(DebateAgent::Optimist) => "Optimist",
             Some(DebateAgent::Skeptic) => "Skeptic",
             Some(DebateAgent::Moderator) => "Moderator",
-            None if repeats(message) && message.text().starts_with("Debate topic: ") => continue,
+            None if is_opening(message) && message.text().starts_with("Debate topic: ") => continue,
             None if message.role == superstep::core::message::Role::User => "User",
             None => "Debate",
         };

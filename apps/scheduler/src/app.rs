@@ -102,7 +102,7 @@ pub fn app(settings: SchedulerSettings, models: ModelRegistry) -> Result<App> {
 }
 
 /// Model names in requests that select the rule-based parser without a language model.
-const LOCAL: [&str; 2] = ["local", "local/rules"];
+const LOCAL_MODELS: [&str; 2] = ["local", "local/rules"];
 
 /// Returns the label of a model on the page.
 fn label(model: &SharedModel) -> String {
@@ -150,27 +150,29 @@ impl SchedulerAppState {
             false => self.0.calendars.clone(),
         };
         let context = SchedulerContext::new(calendars, self.family()).with_clock(self.0.clock.clone());
-        Ok(match options.model.as_deref().filter(|name| !LOCAL.contains(name)) {
-            Some(name) => context.with_model(self.0.models.get(name, &LOCAL)?),
+        Ok(match options.model.as_deref().filter(|name| !LOCAL_MODELS.contains(name)) {
+            Some(name) => context.with_model(self.0.models.get(name, &LOCAL_MODELS)?),
             None => context,
         })
     }
 
     /// Lists the parsers and models that a request can select.
     pub(crate) fn models(&self) -> Vec<Value> {
-        let own = json!({
-            "name": LOCAL[0], "kind": ModelKind::Rules, "label": LABEL, "configured": true, "hint": null,
+        let rule_parser = json!({
+            "name": LOCAL_MODELS[0], "kind": ModelKind::Rules, "label": LABEL, "configured": true, "hint": null,
         });
-        let others = self.0.models.summaries().into_iter().map(|note| match self.0.models.get(&note.name, &LOCAL) {
+        let summaries = self.0.models.summaries().into_iter();
+        let others = summaries.map(|summary| match self.0.models.get(&summary.name, &LOCAL_MODELS) {
             Ok(model) => {
                 let (kind, label) = (model.info().kind, label(&model));
-                json!({ "name": note.name, "kind": kind, "label": label, "configured": true, "hint": null })
+                json!({ "name": summary.name, "kind": kind, "label": label, "configured": true, "hint": null })
             }
             Err(problem) => json!({
-                "name": note.name, "kind": null, "label": problem.detail(), "configured": false, "hint": problem.hint(),
+                "name": summary.name, "kind": null, "label": problem.detail(), "configured": false,
+                "hint": problem.hint(),
             }),
         });
-        std::iter::once(own).chain(others).collect()
+        std::iter::once(rule_parser).chain(others).collect()
     }
 
     /// Returns the calendar store.

@@ -160,9 +160,9 @@ pub fn known_gaps() -> Result<BTreeMap<String, String>> {
 }
 
 fn read<T: for<'de> Deserialize<'de>>(text: &str, name: &str) -> Result<T> {
-    let broken =
+    let read_error =
         |cause| Error::new(ErrorCode::ConfigInvalid, format!("`{name}` of the sample cannot be read: {cause}"));
-    serde_json::from_str(text).map_err(broken)
+    serde_json::from_str(text).map_err(read_error)
 }
 
 /// Parses sentences in the calendar of the sample family and scores the results.
@@ -212,8 +212,8 @@ fn find_mismatches(sentence: &EvalSentence, parsed: &ParsedRequest) -> Result<BT
         }
     };
     let is_kind = sentence.query.is_none_or(|query| parsed.query == Some(query));
-    let is_wanted = data.event_type == sentence.intent && is_kind;
-    check(EvalAspect::Intent, is_wanted, format!("{:?} {:?}", data.event_type, parsed.query));
+    let is_intent = data.event_type == sentence.intent && is_kind;
+    check(EvalAspect::Intent, is_intent, format!("{:?} {:?}", data.event_type, parsed.query));
     let time = |text: &Option<String>| text.as_deref().map(parse_local_time).transpose();
     let within = match &sentence.within {
         Some((start, end)) => Some((parse_local_time(start)?, parse_local_time(end)?)),

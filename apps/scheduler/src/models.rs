@@ -32,8 +32,8 @@ pub use slots::{SchedulingData, Score, TimeSlot};
 /// ```
 /// use superstep_scheduler::models::{NlParserData, from_json};
 ///
-/// let wrong = from_json::<NlParserData>(serde_json::json!({ "event_type": "delete" })).unwrap_err();
-/// let problem = &wrong.diagnostics()[0];
+/// let error = from_json::<NlParserData>(serde_json::json!({ "event_type": "delete" })).unwrap_err();
+/// let problem = &error.diagnostics()[0];
 /// assert_eq!(problem.pointer, "/event_type");
 /// assert!(problem.message.contains("`create`, `modify`, `cancel`, `query`"), "{problem:?}");
 /// ```

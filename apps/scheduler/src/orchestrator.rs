@@ -58,8 +58,12 @@ pub fn state_graph() -> StateGraph<FamilySchedulerState, SchedulerContext> {
         all.iter().find(|(candidate, _)| *candidate == next).map_or(END, |(_, node)| Endpoint::from(*node))
     };
     for (from, node) in all {
-        let goals: Vec<Endpoint> = from.targets().iter().map(|next| endpoint(*next)).collect();
-        graph.add_conditional_edges(node, move |state: &FamilySchedulerState| endpoint(route_next_step(state)), goals);
+        let targets: Vec<Endpoint> = from.targets().iter().map(|next| endpoint(*next)).collect();
+        graph.add_conditional_edges(
+            node,
+            move |state: &FamilySchedulerState| endpoint(route_next_step(state)),
+            targets,
+        );
     }
     graph.recursion_limit(RECURSION_LIMIT);
     graph

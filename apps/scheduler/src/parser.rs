@@ -253,10 +253,10 @@ pub enum SpanKind {
 /// use superstep_scheduler::sample;
 ///
 /// let text = "Schedule soccer practice for Emma Saturday at 2pm with the car";
-/// let understood = parse(&ParseInput { text, user_id: "mom", now: sample::now(), snapshot: &sample::empty_family() });
-/// assert_eq!(understood.data.title.as_deref(), Some("Soccer practice"));
-/// assert_eq!(understood.data.start_time.map(|time| time.to_string()).as_deref(), Some("2026-01-10T14:00:00-05:00"));
-/// assert_eq!(understood.confidence.value(), 0.95);
+/// let parsed = parse(&ParseInput { text, user_id: "mom", now: sample::now(), snapshot: &sample::empty_family() });
+/// assert_eq!(parsed.data.title.as_deref(), Some("Soccer practice"));
+/// assert_eq!(parsed.data.start_time.map(|time| time.to_string()).as_deref(), Some("2026-01-10T14:00:00-05:00"));
+/// assert_eq!(parsed.confidence.value(), 0.95);
 /// ```
 #[must_use]
 pub fn parse(request: &ParseInput<'_>) -> ParsedRequest {

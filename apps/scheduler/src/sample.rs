@@ -110,8 +110,8 @@ const EVENTS: [SampleEvent; 21] = [
 #[must_use]
 pub fn family() -> CalendarSnapshot {
     let mut snapshot = empty_family();
-    for line in &EVENTS {
-        snapshot.apply(CalendarChange::Event(Box::new(event(*line))));
+    for row in &EVENTS {
+        snapshot.apply(CalendarChange::Event(Box::new(event(*row))));
     }
     snapshot
 }

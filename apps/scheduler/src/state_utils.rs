@@ -9,8 +9,8 @@
 //! let state = initialize_state("Schedule soccer Saturday at 2pm", "mom");
 //! assert!(state.conversation_id.starts_with("conv_"));
 //! assert_eq!(state.current_step, WorkflowStep::Start);
-//! let refused = validate_state_transition(&state, "scheduling").unwrap_err();
-//! assert_eq!(refused, "NL Parser output required for scheduling");
+//! let error = validate_state_transition(&state, "scheduling").unwrap_err();
+//! assert_eq!(error, "NL Parser output required for scheduling");
 //! ```
 
 use std::collections::BTreeMap;
@@ -51,8 +51,8 @@ pub fn initialize_state(user_input: &str, user_id: &str) -> FamilySchedulerState
 #[must_use]
 pub fn new_conversation_id() -> String {
     // Falls back to the clock if the system has no source of randomness.
-    let drawn = getrandom::u64().unwrap_or_else(|_| jiff::Timestamp::now().as_microsecond().unsigned_abs());
-    format!("conv_{drawn:016x}")
+    let random = getrandom::u64().unwrap_or_else(|_| jiff::Timestamp::now().as_microsecond().unsigned_abs());
+    format!("conv_{random:016x}")
 }
 
 /// Returns the input that starts a request, the first one of a conversation or a later one.
@@ -66,7 +66,7 @@ pub fn new_turn(user_input: &str, user_id: &str, conversation_id: &str, now: Tim
         .current_step(WorkflowStep::Start)
         .workflow_status(Overwrite(WorkflowStatus::InProgress))
         .next_action(Some(AgentName::NlParser.name().to_owned()))
-        .messages(Message::new(MessageRole::User, user_input, now).to_message())
+        .messages(Message::new(MessageRole::User, user_input, now).to_chat_message())
         .agent_outputs(Overwrite(BTreeMap::new()))
         .proposed_event(None)
         .validation_results(Overwrite(Vec::new()))
@@ -135,9 +135,10 @@ pub fn validate_state_transition(state: &FamilySchedulerState, next_step: &str) 
             }
         }
         "conflict_detection" => {
-            let needed = [AgentName::NlParser, AgentName::Scheduling, AgentName::ResourceManager].map(AgentName::name);
+            let required =
+                [AgentName::NlParser, AgentName::Scheduling, AgentName::ResourceManager].map(AgentName::name);
             let missing: Vec<&str> =
-                needed.into_iter().filter(|agent| !state.agent_outputs.contains_key(*agent)).collect();
+                required.into_iter().filter(|agent| !state.agent_outputs.contains_key(*agent)).collect();
             match missing.is_empty() {
                 true => Ok(()),
                 false => Err(format!("Missing required agents: {}", json!(missing))),
@@ -145,8 +146,8 @@ pub fn validate_state_transition(state: &FamilySchedulerState, next_step: &str) 
         }
         "resolution" => {
             let has_detection = state.agent_outputs.contains_key(AgentName::ConflictDetection.name());
-            let any = state.detected_conflicts.as_ref().is_some_and(|data| data.has_conflicts);
-            match (has_detection, any) {
+            let has_conflicts = state.detected_conflicts.as_ref().is_some_and(|data| data.has_conflicts);
+            match (has_detection, has_conflicts) {
                 (false, _) => Err("Conflict detection output required for resolution".to_owned()),
                 (true, false) => Err("No conflicts to resolve".to_owned()),
                 (true, true) => Ok(()),

@@ -56,13 +56,13 @@ pub struct StoreOptions {
     clock: Arc<dyn Clock>,
     scan: Option<ConflictScanner>,
     schema: String,
-    first: Option<Arc<CalendarSnapshot>>,
+    initial_family: Option<Arc<CalendarSnapshot>>,
 }
 
 impl Default for StoreOptions {
     fn default() -> Self {
         let schema = "superstep_scheduler".to_owned();
-        Self { timeout: Duration::from_secs(5), clock: Arc::new(SystemClock), scan: None, schema, first: None }
+        Self { timeout: Duration::from_secs(5), clock: Arc::new(SystemClock), scan: None, schema, initial_family: None }
     }
 }
 
@@ -102,7 +102,7 @@ impl StoreOptions {
     /// Sets a family that is created with all of its calendar when the store is opened, unless a family with its id
     /// exists.
     pub fn family(mut self, family: impl Into<Arc<CalendarSnapshot>>) -> Self {
-        self.first = Some(family.into());
+        self.initial_family = Some(family.into());
         self
     }
 
@@ -238,8 +238,8 @@ impl CalendarStore {
             let changes: Vec<CalendarChange> = std::iter::once(CalendarChange::Family(family)).chain(first).collect();
             Ok(changes.into())
         };
-        let work = self.work(&id, (actor, "create_family"), Box::new(decide))?;
-        Ok(ChangeJob { creation, ..work })
+        let job = self.change_job(&id, (actor, "create_family"), Box::new(decide))?;
+        Ok(ChangeJob { creation, ..job })
     }
 
     /// Reads the current calendar snapshot of a family. If the cached snapshot is current, only the revision is
@@ -278,7 +278,7 @@ impl CalendarStore {
         decide: impl FnOnce(&CalendarSnapshot) -> Result<Vec<CalendarChange>> + Send + 'static,
     ) -> Result<ChangeResult> {
         let decide = Box::new(move |snapshot: &CalendarSnapshot, _: &[AuditEntry]| decide(snapshot).map(Into::into));
-        self.run(self.work(family, (actor, action), decide)?).await
+        self.run(self.change_job(family, (actor, action), decide)?).await
     }
 
     /// Returns the last audit entries, newest first.
@@ -286,14 +286,14 @@ impl CalendarStore {
     /// # Errors
     /// `NotFound` if there is no such family; `StoreUnavailable` as for [`CalendarStore::snapshot`].
     pub async fn audit(&self, family: &str, limit: u32) -> Result<Vec<AuditEntry>> {
-        let mut answers = self.query(vec![queries::revision(family), queries::entries(family, limit)]).await?;
-        let entries = answers.split_off(1);
-        queries::to_revision(answers)?.ok_or_else(|| family_not_found(family))?;
+        let mut results = self.query(vec![queries::revision(family), queries::entries(family, limit)]).await?;
+        let entries = results.split_off(1);
+        queries::to_revision(results)?.ok_or_else(|| family_not_found(family))?;
         queries::to_entries(entries)
     }
 
     /// Returns a change job that has not started.
-    fn work(&self, family: &str, (actor, action): (&str, &str), decide: DecideFn) -> Result<ChangeJob> {
+    fn change_job(&self, family: &str, (actor, action): (&str, &str), decide: DecideFn) -> Result<ChangeJob> {
         let author = ChangeAuthor { actor: actor.to_owned(), action: action.to_owned(), at: self.now()?, task: None };
         Ok(ChangeJob {
             family: family.to_owned(),
@@ -308,11 +308,11 @@ impl CalendarStore {
         })
     }
 
-    async fn run(&self, work: ChangeJob) -> Result<ChangeResult> {
+    async fn run(&self, job: ChangeJob) -> Result<ChangeResult> {
         if self.1 == AccessMode::ReadOnly {
             return Err(Error::new(ErrorCode::PolicyRefused, "queries cannot modify the calendar"));
         }
-        let changed = self.database().await?.change(work).await?;
+        let changed = self.database().await?.change(job).await?;
         self.cache_snapshot(&changed.snapshot);
         Ok(changed)
     }
@@ -322,19 +322,19 @@ impl CalendarStore {
     }
 
     async fn database(&self) -> Result<&Database> {
-        self.0.database.get_or_try_init(|| Box::pin(self.opened())).await
+        self.0.database.get_or_try_init(|| Box::pin(self.open_database())).await
     }
 
     /// Opens the database, and creates the initial family if it is missing.
-    async fn opened(&self) -> Result<Database> {
+    async fn open_database(&self) -> Result<Database> {
         let Inner { location, options, .. } = &*self.0;
         let database = Database::open(location, options).await?;
-        let Some(first) = &options.first else { return Ok(database) };
-        let is_there =
-            queries::to_revision(database.query(vec![queries::revision(&first.family.id)]).await?)?.is_some();
-        if !is_there {
-            let work = self.creation("superstep", (*first.family).clone(), first.to_changes())?;
-            match database.change(work).await {
+        let Some(initial) = &options.initial_family else { return Ok(database) };
+        let exists =
+            queries::to_revision(database.query(vec![queries::revision(&initial.family.id)]).await?)?.is_some();
+        if !exists {
+            let job = self.creation("superstep", (*initial.family).clone(), initial.to_changes())?;
+            match database.change(job).await {
                 // Another process has created the family.
                 Err(error) if error.code() == ErrorCode::InputInvalid => {}
                 created => drop(created?),

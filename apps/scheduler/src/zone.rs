@@ -46,9 +46,9 @@ impl NamedTimeZone {
     /// # Errors
     /// Returns an error if the year is outside the supported range.
     pub fn to_instant(&self, local_time: DateTime) -> Result<Time> {
-        let out =
+        let out_of_range =
             |_| Error::new(ErrorCode::TypeMismatch, format!("{local_time} is outside of the supported range of years"));
-        let instant = self.rules.to_ambiguous_timestamp(local_time).compatible().map_err(out)?;
+        let instant = self.rules.to_ambiguous_timestamp(local_time).compatible().map_err(out_of_range)?;
         let error = |error: superstep::core::validation_error::ValidationError| {
             Error::new(ErrorCode::TypeMismatch, error.to_string())
         };

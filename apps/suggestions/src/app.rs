@@ -80,19 +80,19 @@ impl SuggestionsSettings {
 /// Returns an error if the configured folder is not a directory or `max_tool_rounds` is out of range.
 pub fn app(settings: SuggestionsSettings, models: ModelRegistry) -> Result<App> {
     if let Some(folder) = settings.folder.as_deref().filter(|folder| !folder.is_dir()) {
-        let fact = format!("the suggestions folder `{}` is not a folder", folder.display());
-        return Err(Error::new(ErrorCode::ConfigInvalid, fact)
+        let message = format!("the suggestions folder `{}` is not a folder", folder.display());
+        return Err(Error::new(ErrorCode::ConfigInvalid, message)
             .with_help("set a folder that contains `docs`, `issues` or `m365`"));
     }
     let graph = create_suggestions_graph(settings.max_tool_rounds)?;
     let app_state =
         SuggestionsAppState(Arc::new(Inner { settings, models, graph: graph.clone(), opened: OnceCell::new() }));
-    let (contexts, posts) = (app_state.clone(), app_state.clone());
-    let graph = serve_graph(graph, move |request| contexts.context_from_request(request));
+    let (context_state, page_state) = (app_state.clone(), app_state.clone());
+    let graph = serve_graph(graph, move |request| context_state.context_from_request(request));
     let app = App::new("suggestions", "Suggestions").graph(graph).routes(routes(app_state)).page("suggestions.html");
     Ok(app.html_fallback(move |_, id| {
-        let posts = posts.clone();
-        async move { render_noscript(&posts, &id).await }
+        let page_state = page_state.clone();
+        async move { render_noscript(&page_state, &id).await }
     }))
 }
 
@@ -116,9 +116,9 @@ pub(crate) struct SearchOptions {
 }
 
 /// Names by which requests select the keyword planner.
-const LOCAL: [&str; 2] = ["local", "local/rules"];
+const PLANNER_NAMES: [&str; 2] = ["local", "local/rules"];
 /// Names by which requests select the search without a model, which uses the text of the post as the query.
-const DIRECT: [&str; 2] = ["direct", "local/direct"];
+const DIRECT_SEARCH_NAMES: [&str; 2] = ["direct", "local/direct"];
 
 impl SuggestionsAppState {
     /// Returns the sources. The first call opens them; after a failure the next call tries again.
@@ -138,12 +138,12 @@ impl SuggestionsAppState {
     ///
     /// # Errors
     /// Returns a problem if the model is unknown or not available, or if the sources cannot be opened.
-    pub(crate) async fn run_context(&self, post: &str, terms: SearchOptions) -> Result<SuggestionsContext, Problem> {
+    pub(crate) async fn run_context(&self, post: &str, options: SearchOptions) -> Result<SuggestionsContext, Problem> {
         let sources = self.sources().await?;
-        let model = self.model(sources, terms.model.as_deref())?;
+        let model = self.model(sources, options.model.as_deref())?;
         let mut context = SuggestionsContext::new(post);
-        context = self.token(terms.token).into_iter().fold(context, SuggestionsContext::access_token);
-        context = terms.locale.into_iter().fold(context, SuggestionsContext::locale);
+        context = self.token(options.token).into_iter().fold(context, SuggestionsContext::access_token);
+        context = options.locale.into_iter().fold(context, SuggestionsContext::locale);
         // The rule-based model adds nothing to the templates of the hint tool.
         let hints = model.clone().filter(|model| model.info().kind != ModelKind::Rules);
         context = model.into_iter().fold(context, SuggestionsContext::model);
@@ -151,25 +151,25 @@ impl SuggestionsAppState {
     }
 
     /// Returns the Microsoft Graph token of the request, or else the token of the server.
-    pub(crate) fn token(&self, brought: Option<Secret>) -> Option<Secret> {
-        brought.or_else(|| self.0.settings.token.clone())
+    pub(crate) fn token(&self, request_token: Option<Secret>) -> Option<Secret> {
+        request_token.or_else(|| self.0.settings.token.clone())
     }
 
     /// Resolves the name of a model. Returns `None` for the search without a model.
     fn model(&self, sources: &Sources, name: Option<&str>) -> Result<Option<SharedModel>, Problem> {
         match name {
             None => Ok(Some(planner(sources.clone()).into())),
-            Some(name) if LOCAL.contains(&name) => Ok(Some(planner(sources.clone()).into())),
-            Some(name) if DIRECT.contains(&name) => Ok(None),
-            Some(name) => self.0.models.get(name, &[LOCAL[0], DIRECT[0]]).map(Some),
+            Some(name) if PLANNER_NAMES.contains(&name) => Ok(Some(planner(sources.clone()).into())),
+            Some(name) if DIRECT_SEARCH_NAMES.contains(&name) => Ok(None),
+            Some(name) => self.0.models.get(name, &[PLANNER_NAMES[0], DIRECT_SEARCH_NAMES[0]]).map(Some),
         }
     }
 
     /// Builds the context of a run request, whose options may contain `postId` and `model`.
     fn context_from_request(&self, request: &RunRequest) -> Result<SuggestionsContext, Problem> {
         let text = |key: &str| request.context[key].as_str().map(str::to_owned);
-        let terms = SearchOptions { model: text("model"), ..SearchOptions::default() };
-        block_on_context(self.run_context(&text("postId").unwrap_or_default(), terms))
+        let options = SearchOptions { model: text("model"), ..SearchOptions::default() };
+        block_on_context(self.run_context(&text("postId").unwrap_or_default(), options))
     }
 
     /// Returns the models, sources and limits as JSON for the settings route.
@@ -177,35 +177,40 @@ impl SuggestionsAppState {
         let sources = self.sources().await?;
         let source_statuses = ["m365", "docs", "issues", "posts"].map(|name| {
             let missing = sources.not_configured_reason(name);
-            (name.to_owned(), json!({ "configured": missing.is_none(), "reason": missing.map(|it| it.reason) }))
+            (
+                name.to_owned(),
+                json!({ "configured": missing.is_none(), "reason": missing.map(|unavailable| unavailable.reason) }),
+            )
         });
-        let left_out = sources.skipped_count().await.map_err(|failed| Error::internal(failed.to_string()))?;
-        let RateLimit { max_requests: most, window: within, max_concurrent } = self.rate_limit();
+        let skipped_count = sources.skipped_count().await.map_err(|error| Error::internal(error.to_string()))?;
+        let RateLimit { max_requests, window, max_concurrent } = self.rate_limit();
         Ok(json!({
             "models": self.models(),
             "sources": Value::Object(source_statuses.into_iter().collect()),
             // Only the count: file names are visible only to users with access to the folder.
-            "leftOut": left_out,
-            "limits": { "searches": most, "withinSeconds": within.as_secs(), "atOnce": max_concurrent },
+            "leftOut": skipped_count,
+            "limits": { "searches": max_requests, "withinSeconds": window.as_secs(), "atOnce": max_concurrent },
             "maxToolRounds": self.0.settings.max_tool_rounds,
         }))
     }
 
     fn models(&self) -> Vec<Value> {
-        let own = [(LOCAL[0], planner::LABEL), (DIRECT[0], direct_search::LABEL)];
-        let own = own.map(|(name, label)| {
+        let built_in = [(PLANNER_NAMES[0], planner::LABEL), (DIRECT_SEARCH_NAMES[0], direct_search::LABEL)];
+        let built_in = built_in.map(|(name, label)| {
             json!({ "name": name, "kind": ModelKind::Rules, "label": label, "configured": true, "hint": null })
         });
-        let others = self.0.models.summaries().into_iter().map(|note| match self.0.models.get(&note.name, &LOCAL[..1]) {
+        let model = |name: &str| self.0.models.get(name, &PLANNER_NAMES[..1]);
+        let others = self.0.models.summaries().into_iter().map(|summary| match model(&summary.name) {
             Ok(model) => {
                 let (kind, label) = (model.info().kind, label(&model.info()));
-                json!({ "name": note.name, "kind": kind, "label": label, "configured": true, "hint": null })
+                json!({ "name": summary.name, "kind": kind, "label": label, "configured": true, "hint": null })
             }
             Err(problem) => json!({
-                "name": note.name, "kind": null, "label": problem.detail(), "configured": false, "hint": problem.hint(),
+                "name": summary.name, "kind": null, "label": problem.detail(), "configured": false,
+                "hint": problem.hint(),
             }),
         });
-        own.into_iter().chain(others).collect()
+        built_in.into_iter().chain(others).collect()
     }
 }
 
@@ -219,14 +224,14 @@ fn label(info: &ModelInfo) -> String {
 
 /// Blocks on an asynchronous context from a synchronous callback: the server creates the context of a run
 /// synchronously.
-fn block_on_context<T>(work: impl Future<Output = Result<T, Problem>>) -> Result<T, Problem> {
+fn block_on_context<T>(future: impl Future<Output = Result<T, Problem>>) -> Result<T, Problem> {
     match Handle::try_current() {
         Ok(handle) if handle.runtime_flavor() == RuntimeFlavor::MultiThread => {
-            tokio::task::block_in_place(|| handle.block_on(work))
+            tokio::task::block_in_place(|| handle.block_on(future))
         }
         _ => {
-            let fact = "run requests need a multi-threaded Tokio runtime";
-            Err(Problem::new(503, ErrorCode::ConfigInvalid, fact).with_hint("use a multi-threaded Tokio runtime"))
+            let message = "run requests need a multi-threaded Tokio runtime";
+            Err(Problem::new(503, ErrorCode::ConfigInvalid, message).with_hint("use a multi-threaded Tokio runtime"))
         }
     }
 }

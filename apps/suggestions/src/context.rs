@@ -146,11 +146,11 @@ impl SuggestionsContext {
     /// Returns the tool of the MCP server with this name.
     pub(crate) async fn tool(&self, name: &str) -> Result<SharedTool> {
         self.check()?;
-        let listed = match &self.tools {
+        let tools = match &self.tools {
             Some((_, source)) => source.tools().await?,
             None => Vec::new(),
         };
-        let tool = listed.into_iter().find(|tool| tool.spec().name == name);
+        let tool = tools.into_iter().find(|tool| tool.spec().name == name);
         tool.ok_or_else(|| Error::new(ErrorCode::ToolFailed, format!("tool `{name}` not found on the MCP server")))
     }
 

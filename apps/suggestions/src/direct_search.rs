@@ -27,10 +27,10 @@ pub(crate) async fn search_directly(
     conversation.extend(join_all(calls.iter().map(|call| call_tool(context, call))).await);
     let results =
         ToolResults::from_messages(&conversation.iter().collect::<Vec<_>>()).without(context.post_id()).merged();
-    let hinted = results.for_hint();
+    let hint_results = results.for_hint();
     let mut response = results.response();
-    if !hinted.is_empty() {
-        let args = object(json!({ "postText": truncate(text, MAX_POST_CHARS), "searchResults": hinted }));
+    if !hint_results.is_empty() {
+        let args = object(json!({ "postText": truncate(text, MAX_POST_CHARS), "searchResults": hint_results }));
         // A failed hint must not discard the search results.
         let hint = call_directly(context, HINT, args).await.ok().filter(|output| !output.is_error);
         let hint = hint.and_then(|output| output.content).map(|content| content.text().trim().to_owned());

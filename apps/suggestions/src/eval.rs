@@ -9,7 +9,7 @@ use crate::sources::{SourceUnavailable, Sources, encoded, fuse};
 use crate::types::McpSuggestion;
 
 /// Number of hits that are checked for an expected document.
-const FIRST: usize = 3;
+const MAX_CHECKED_HITS: usize = 3;
 
 /// Result of an evaluation.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -89,7 +89,7 @@ async fn row(sources: &Sources, question: &EvalQuestion) -> Result<SearchEvalRow
         lists.push(sources.search_docs(query).await?);
     }
     let mut fused = fuse(lists);
-    fused.truncate(FIRST);
+    fused.truncate(MAX_CHECKED_HITS);
     Ok(SearchEvalRow {
         id: question.id.clone(),
         question: question.question.clone(),
@@ -102,10 +102,10 @@ async fn row(sources: &Sources, question: &EvalQuestion) -> Result<SearchEvalRow
 }
 
 fn find_rank(suggestions: &[McpSuggestion], expected: &[String]) -> Option<usize> {
-    let is_right = |suggestion: &McpSuggestion| {
+    let is_expected = |suggestion: &McpSuggestion| {
         let document = suggestion.url.split_once('#').map_or(suggestion.url.as_str(), |(document, _)| document);
         let mut expected = expected.iter().map(|path| encoded(path));
         expected.any(|path| document == path || document.ends_with(&format!("/{path}")))
     };
-    suggestions.iter().take(FIRST).position(is_right).map(|index| index + 1)
+    suggestions.iter().take(MAX_CHECKED_HITS).position(is_expected).map(|index| index + 1)
 }

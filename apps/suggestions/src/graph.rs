@@ -31,8 +31,8 @@ pub fn create_suggestions_graph(rounds: u32) -> Result<CompiledGraph<Suggestions
 /// Returns an error if `rounds` is not between 1 and [`MAX_TOOL_ROUNDS_LIMIT`].
 pub fn state_graph(rounds: u32) -> Result<StateGraph<SuggestionsState, SuggestionsContext>> {
     if !(1..=MAX_TOOL_ROUNDS_LIMIT).contains(&rounds) {
-        let fact = format!("the number of tool rounds must be from 1 to {MAX_TOOL_ROUNDS_LIMIT}, not {rounds}");
-        return Err(Error::new(ErrorCode::ConfigInvalid, fact));
+        let message = format!("the number of tool rounds must be from 1 to {MAX_TOOL_ROUNDS_LIMIT}, not {rounds}");
+        return Err(Error::new(ErrorCode::ConfigInvalid, message));
     }
     let mut graph = StateGraph::<SuggestionsState, SuggestionsContext>::new("suggestions");
     let llm_call = graph.add_node("llmCall", LlmCall::new(rounds));

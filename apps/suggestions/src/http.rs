@@ -37,10 +37,10 @@ pub(crate) const FILES: &str = "/api/suggestions/files/";
 
 /// Names of the rate limits. Each is counted separately, so one kind of request does not use up the limit of
 /// another.
-const SUGGESTION: &str = "suggestion";
-const LOOKUP: &str = "lookup";
-const POST: &str = "post";
-const ENGAGEMENT: &str = "engagement";
+const SUGGESTION_LIMIT: &str = "suggestion";
+const SEARCH_LIMIT: &str = "lookup";
+const POST_LIMIT: &str = "post";
+const ENGAGEMENT_LIMIT: &str = "engagement";
 
 /// Returns the routes of the application.
 pub(crate) fn routes(app_state: SuggestionsAppState) -> OpenApiRouter<RunService> {
@@ -51,7 +51,7 @@ pub(crate) fn routes(app_state: SuggestionsAppState) -> OpenApiRouter<RunService
         .routes(routes!(get_suggestions))
         .routes(routes!(search_all))
         .routes(routes!(get_settings))
-        .route(&format!("{FILES}{{*path}}"), get(files::file))
+        .route(&format!("{FILES}{{*path}}"), get(files::get_file))
         .layer(Extension(app_state))
 }
 
@@ -59,9 +59,9 @@ pub(crate) fn routes(app_state: SuggestionsAppState) -> OpenApiRouter<RunService
 #[utoipa::path(get, path = "/api/posts", tag = "suggestions", params(ListPostsParams), responses((status = OK)))]
 async fn list_posts(
     Extension(app_state): Extension<SuggestionsAppState>,
-    ValidatedQuery(which): ValidatedQuery<ListPostsParams>,
+    ValidatedQuery(params): ValidatedQuery<ListPostsParams>,
 ) -> Result<Json<Value>, Problem> {
-    let page = app_state.sources().await?.posts().list(which.post_filter()?).await?;
+    let page = app_state.sources().await?.posts().list(params.post_filter()?).await?;
     Ok(Json(json!({ "posts": page.posts, "next": page.next })))
 }
 
@@ -78,11 +78,11 @@ async fn create_post(
     State(runs): State<RunService>,
     Extension(app_state): Extension<SuggestionsAppState>,
     client: ClientAddress,
-    ValidatedJson(posting): ValidatedJson<CreatePostRequest>,
+    ValidatedJson(body): ValidatedJson<CreatePostRequest>,
 ) -> Result<Response, Problem> {
-    let post = posting.new_post().map_err(post_rejected_problem)?;
+    let post = body.new_post().map_err(post_rejected_problem)?;
     // Requests that fail validation do not count against the rate limit, here and below.
-    let _permit = runs.acquire_permit(POST, client, app_state.rate_limit())?;
+    let _permit = runs.acquire_permit(POST_LIMIT, client, app_state.rate_limit())?;
     let post = app_state.sources().await?.posts().create(post).await?;
     let location = [(header::LOCATION, format!("/api/posts/{}", post.id))];
     Ok((StatusCode::CREATED, location, Json(post)).into_response())
@@ -115,11 +115,11 @@ async fn engage_post(
     Extension(app_state): Extension<SuggestionsAppState>,
     client: ClientAddress,
     Path(id): Path<String>,
-    ValidatedJson(engaging): ValidatedJson<EngagementRequest>,
+    ValidatedJson(body): ValidatedJson<EngagementRequest>,
 ) -> Result<Json<PostSummary>, Problem> {
-    let _permit = runs.acquire_permit(ENGAGEMENT, client, app_state.rate_limit())?;
-    let engaged = app_state.sources().await?.posts().engage(&id, engaging.kind).await?;
-    engaged.map(Json).ok_or_else(|| post_not_found(&id))
+    let _permit = runs.acquire_permit(ENGAGEMENT_LIMIT, client, app_state.rate_limit())?;
+    let post = app_state.sources().await?.posts().engage(&id, body.kind).await?;
+    post.map(Json).ok_or_else(|| post_not_found(&id))
 }
 
 /// Returns suggestions for a post and one next action. With `stream=1`, the response is a stream of run events.
@@ -146,7 +146,7 @@ async fn get_suggestions(
     let post = find_post(&app_state, &id).await?;
     let client = requester.client;
     let context = app_state.run_context(&post.id, requester.search_options(params.model)).await?;
-    let permit = runs.acquire_permit(SUGGESTION, client, app_state.rate_limit())?;
+    let permit = runs.acquire_permit(SUGGESTION_LIMIT, client, app_state.rate_limit())?;
     let suggestion_run = SuggestionRun::new(&context, &post.text, &post.tags)?;
     let run = suggestion_run.run(app_state.graph()).map(|run| run.metrics(runs.metrics()));
     if is_streamed {
@@ -173,12 +173,13 @@ async fn search_all(
     ValidatedQuery(params): ValidatedQuery<SearchParams>,
 ) -> Result<Json<Value>, Problem> {
     let query = params.query()?;
-    let _permit = runs.acquire_permit(LOOKUP, requester.client, app_state.rate_limit())?;
+    let _permit = runs.acquire_permit(SEARCH_LIMIT, requester.client, app_state.rate_limit())?;
     let sources = app_state.sources().await?;
     let token = app_state.token(requester.search_options(None).token);
-    let documents = join(sources.search_docs(&query.text), sources.search_issues(&query.text));
-    let people = join(sources.search_posts(&query.text, &[]), sources.search_m365_parts(&query.text, token.as_ref()));
-    let ((docs, issues), (posts, m365)) = join(documents, people).await;
+    let docs_and_issues = join(sources.search_docs(&query.text), sources.search_issues(&query.text));
+    let posts_and_m365 =
+        join(sources.search_posts(&query.text, &[]), sources.search_m365_parts(&query.text, token.as_ref()));
+    let ((docs, issues), (posts, m365)) = join(docs_and_issues, posts_and_m365).await;
     // If one part of Microsoft 365 failed and another found results, both are returned; if none found any, only the
     // reason.
     let failed: Vec<String> = m365.failed.iter().map(ToString::to_string).collect();

@@ -36,53 +36,53 @@ impl Model for KeywordPlanner {
     async fn generate(&self, request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
         let (sources, owned_request) = (self.0.clone(), request.clone());
         // Planning reads the index, which may block while files are being indexed.
-        let reply = tokio::task::spawn_blocking(move || next(&sources, &owned_request)).await;
+        let reply = tokio::task::spawn_blocking(move || next_reply(&sources, &owned_request)).await;
         let reply = reply.map_err(|error| Error::internal(format!("the keyword planner failed: {error}")))?;
         RuleBasedModel::new("rules").default_reply(reply).generate(request, out).await
     }
 }
 
 /// Returns the next reply: searches first, then the hint, then the answer. Answers at once if no tools are left.
-fn next(sources: &Sources, request: &ChatRequest) -> ScriptedReply {
+fn next_reply(sources: &Sources, request: &ChatRequest) -> ScriptedReply {
     let messages: Vec<&Message> = request.messages.iter().map(|message| &**message).collect();
     let post = prompt::post(messages.iter().copied());
-    let has = |tool: &str| request.tools.iter().any(|spec| spec.name == tool);
-    let was_called = |of: &dyn Fn(&str) -> bool| {
-        messages.iter().any(|message| message.role == Role::Tool && message.name.as_deref().is_some_and(of))
+    let has_tool = |tool: &str| request.tools.iter().any(|spec| spec.name == tool);
+    let was_called = |matches: &dyn Fn(&str) -> bool| {
+        messages.iter().any(|message| message.role == Role::Tool && message.name.as_deref().is_some_and(matches))
     };
     if !was_called(&|name| SearchTool::from_tool_name(name).is_some()) {
-        let calls = searches(sources, &post, has);
+        let calls = searches(sources, &post, has_tool);
         if !calls.is_empty() {
             return Message::assistant("").with_tool_calls(calls).into();
         }
     }
     let results = ToolResults::from_messages(&messages).merged();
-    let hinted = results.for_hint();
-    if has(HINT) && !hinted.is_empty() && !was_called(&|name| name == HINT) {
+    let hint_results = results.for_hint();
+    if has_tool(HINT) && !hint_results.is_empty() && !was_called(&|name| name == HINT) {
         return ScriptedReply::tool_call(
             HINT,
-            json!({ "postText": truncate(&post.text, MAX_POST_CHARS), "searchResults": hinted }),
+            json!({ "postText": truncate(&post.text, MAX_POST_CHARS), "searchResults": hint_results }),
         );
     }
-    let response = cut(results, sources.limits()).response();
+    let response = truncated(results, sources.limits()).response();
     ScriptedReply::text(serde_json::to_string(&response).unwrap_or_default())
 }
 
 /// Returns tool calls for every available search with every query.
-fn searches(sources: &Sources, post: &PromptPost, has: impl Fn(&str) -> bool) -> Vec<ToolCall> {
+fn searches(sources: &Sources, post: &PromptPost, has_tool: impl Fn(&str) -> bool) -> Vec<ToolCall> {
     let search_text = format!("{} {}", post.text, post.tags.join(" "));
     let mut queries = sources.query_expander().queries(&search_text);
     if queries.is_empty() {
         // The text contains only symbols: search for it unchanged.
         queries.extend(normalize_query(&search_text).map(|query| query.text));
     }
-    let searches = SearchTool::ALL.into_iter().filter(|search| has(search.tool()));
+    let searches = SearchTool::ALL.into_iter().filter(|search| has_tool(search.tool()));
     let call = |search: SearchTool, query: &String| ToolCall::new("", search.tool(), json!({ "query": query }));
     searches.flat_map(|search| queries.iter().map(move |query| call(search, query))).collect()
 }
 
 /// Truncates the merged results of several searches to the limits of a single search.
-fn cut(mut results: MergedResults, limits: &ResultLimits) -> MergedResults {
+fn truncated(mut results: MergedResults, limits: &ResultLimits) -> MergedResults {
     results.m365.truncate(limits.m365);
     results.docs.truncate(limits.docs);
     results.issues.truncate(limits.issues);

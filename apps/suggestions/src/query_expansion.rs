@@ -22,8 +22,8 @@ pub use stemmer::stem;
 const MAX_COOCCURRING_TERMS: usize = 4;
 /// Maximum number of candidate terms that are looked up in the index.
 const MAX_CANDIDATES: usize = 40;
-/// Number of sections that are analysed for co-occurring terms.
-const SECTIONS: usize = 6;
+/// Maximum number of sections that are analysed for co-occurring terms.
+const MAX_SECTIONS: usize = 6;
 
 /// Query expander with a synonym list and an index of documents.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ impl QueryExpander {
     #[must_use]
     pub fn expand(&self, text: &str) -> Vec<String> {
         let mut words = self.synonyms(text);
-        let seen: BTreeSet<String> = words.iter().flat_map(|term| all(term)).collect();
+        let seen: BTreeSet<String> = words.iter().flat_map(|term| words_of(term)).collect();
         words.extend(self.cooccurring_terms(text).into_iter().filter(|word| !seen.contains(word)));
         words
     }
@@ -53,24 +53,25 @@ impl QueryExpander {
     /// Returns the synonyms of words and phrases in the text, in the order of the text.
     #[must_use]
     pub fn synonyms(&self, text: &str) -> Vec<String> {
-        self.list.matches(&all(text)).into_iter().flat_map(|matched| matched.others).collect()
+        self.list.matches(&words_of(text)).into_iter().flat_map(|matched| matched.others).collect()
     }
 
     /// Returns two or three queries for a question: its own words, synonyms, and a broader query. A question without
     /// content words is its own only query.
     #[must_use]
     pub fn queries(&self, text: &str) -> Vec<String> {
-        let own = content_words(text);
-        let matches = self.list.matches(&all(text));
+        let content = content_words(text);
+        let matches = self.list.matches(&words_of(text));
         let others: Vec<String> = matches.iter().flat_map(|matched| &matched.others).cloned().collect();
-        let held: BTreeSet<String> = matches.iter().flat_map(|matched| matched.words.iter().cloned()).collect();
-        let rest = own.iter().filter(|word| !held.contains(*word)).cloned();
+        let matched_words: BTreeSet<String> =
+            matches.iter().flat_map(|matched| matched.words.iter().cloned()).collect();
+        let rest = content.iter().filter(|word| !matched_words.contains(*word)).cloned();
         let technical: Vec<String> = others.iter().cloned().chain(rest).collect();
-        let together = self.cooccurring_terms(text);
-        let broader = own.iter().chain(&others).chain(&together).cloned().collect();
+        let cooccurring = self.cooccurring_terms(text);
+        let broader = content.iter().chain(&others).chain(&cooccurring).cloned().collect();
         let mut queries: Vec<String> = Vec::new();
-        for words in [own, technical, broader] {
-            let query = joined(words);
+        for words in [content, technical, broader] {
+            let query = join_query(words);
             if !query.is_empty() && !queries.contains(&query) {
                 queries.push(query);
             }
@@ -82,14 +83,16 @@ impl QueryExpander {
     #[must_use]
     pub fn cooccurring_terms(&self, text: &str) -> Vec<String> {
         let Some(docs) = &self.docs else { return Vec::new() };
-        let own: BTreeSet<String> = content_words(text).iter().map(|word| stem(word)).collect();
+        let query_stems: BTreeSet<String> = content_words(text).iter().map(|word| stem(word)).collect();
         let query: Vec<String> = content_words(text).into_iter().chain(self.synonyms(text)).collect();
-        let sections = docs.texts(&query.join(" "), SECTIONS);
+        let sections = docs.texts(&query.join(" "), MAX_SECTIONS);
         let mut counts: BTreeMap<String, (String, usize)> = BTreeMap::new();
         for section in &sections {
             let words: BTreeMap<String, String> =
                 content_words(section).into_iter().map(|word| (stem(&word), word)).collect();
-            for (stem, word) in words.into_iter().filter(|(stem, word)| is_informative(word) && !own.contains(stem)) {
+            for (stem, word) in
+                words.into_iter().filter(|(stem, word)| is_informative(word) && !query_stems.contains(stem))
+            {
                 counts.entry(stem).or_insert((word, 0)).1 += 1;
             }
         }
@@ -98,8 +101,8 @@ impl QueryExpander {
         counts.sort_by(|(first, a), (second, b)| b.cmp(a).then_with(|| first.cmp(second)));
         let mut scored: Vec<(f64, String)> = Vec::new();
         for (word, count) in counts.into_iter().take(MAX_CANDIDATES) {
-            let everywhere = docs.count(&word).max(count);
-            scored.push((count as f64 / (everywhere as f64).sqrt(), word));
+            let total = docs.count(&word).max(count);
+            scored.push((count as f64 / (total as f64).sqrt(), word));
         }
         scored.sort_by(|(a, first), (b, second)| b.total_cmp(a).then_with(|| first.cmp(second)));
         scored.into_iter().take(MAX_COOCCURRING_TERMS).map(|(_, word)| word).collect()
@@ -115,20 +118,20 @@ impl QueryExpander {
 #[must_use]
 pub fn content_words(text: &str) -> Vec<String> {
     let mut seen = BTreeSet::new();
-    let words: Vec<String> = all(text).into_iter().filter(|word| seen.insert(word.clone())).collect();
-    let significant: Vec<String> = words.iter().filter(|word| !stop_words::is_stop(word)).cloned().collect();
+    let words: Vec<String> = words_of(text).into_iter().filter(|word| seen.insert(word.clone())).collect();
+    let significant: Vec<String> = words.iter().filter(|word| !stop_words::is_stop_word(word)).cloned().collect();
     if significant.is_empty() { words } else { significant }
 }
 
 /// Returns the words of a text in lower case.
-fn all(text: &str) -> Vec<String> {
+fn words_of(text: &str) -> Vec<String> {
     superstep::core::store::words(text)
 }
 
-/// Returns the beginning of a text with at most `most` characters, cut at a word boundary if possible. Returns
+/// Returns the beginning of a text with at most `max_chars` characters, cut at a word boundary if possible. Returns
 /// `None` if the whole text fits.
-pub(crate) fn cut(text: &str, most: usize) -> Option<&str> {
-    let (end, _) = text.char_indices().nth(most)?;
+pub(crate) fn cut_at_word(text: &str, max_chars: usize) -> Option<&str> {
+    let (end, _) = text.char_indices().nth(max_chars)?;
     let (head, rest) = text.split_at(end);
     // A word that ends exactly at the limit is complete.
     let is_whole = rest.starts_with(char::is_whitespace);
@@ -138,11 +141,11 @@ pub(crate) fn cut(text: &str, most: usize) -> Option<&str> {
 
 /// Returns true if a word of a document is informative enough to be added to a query.
 fn is_informative(word: &str) -> bool {
-    word.chars().count() >= 4 && word.chars().all(char::is_alphabetic) && !stop_words::is_stop(word)
+    word.chars().count() >= 4 && word.chars().all(char::is_alphabetic) && !stop_words::is_stop_word(word)
 }
 
 /// Joins distinct words up to the maximum length of a query.
-fn joined(words: Vec<String>) -> String {
+fn join_query(words: Vec<String>) -> String {
     let mut query = String::new();
     let mut seen = BTreeSet::new();
     for word in words {

@@ -36,13 +36,13 @@ pub(crate) fn format_response(messages: &[&Message], post_id: &str) -> Formatted
     let text = last.map(|message| message.text()).unwrap_or_default();
     let mut formatted = match parse_answer::parse_answer(&text) {
         Some(answer) => model_selection::select_results(&answer, &results),
-        None => FormattedResponse { response: results.response(), warnings: unreadable(&text), dropped: 0 },
+        None => FormattedResponse { response: results.response(), warnings: unreadable_warning(&text), dropped: 0 },
     };
     formatted.response.unavailable_sources = unavailable_sources(messages);
     formatted
 }
 
-fn unreadable(text: &str) -> Vec<String> {
+fn unreadable_warning(text: &str) -> Vec<String> {
     let reason =
         if text.trim().is_empty() { "the model returned no answer" } else { "the model's answer cannot be read" };
     vec![format!("{reason}: showing all results")]
@@ -56,12 +56,12 @@ pub(crate) fn unavailable_sources(messages: &[&Message]) -> Vec<String> {
 }
 
 /// Collects the model, queries, warnings and failure reasons of a conversation.
-pub(crate) fn report(messages: &[&Message], warned: Vec<String>) -> RunReport {
-    let answered = messages.iter().rev().find(|message| message.role == Role::Assistant);
-    let model = answered.and_then(|message| serde_json::from_value(message.metadata.get("model")?.clone()).ok());
-    let noted = messages.iter().flat_map(|message| warnings(message.metadata.get("artifact")));
+pub(crate) fn report(messages: &[&Message], format_warnings: Vec<String>) -> RunReport {
+    let last_answer = messages.iter().rev().find(|message| message.role == Role::Assistant);
+    let model = last_answer.and_then(|message| serde_json::from_value(message.metadata.get("model")?.clone()).ok());
+    let tool_warnings = messages.iter().flat_map(|message| warnings(message.metadata.get("artifact")));
     let mut warnings: Vec<String> = Vec::new();
-    for warning in noted.chain(warned) {
+    for warning in tool_warnings.chain(format_warnings) {
         if !warnings.contains(&warning) {
             warnings.push(warning);
         }
@@ -75,8 +75,8 @@ fn queries(messages: &[&Message]) -> Vec<ExecutedQuery> {
     for call in messages.iter().flat_map(|message| &message.tool_calls) {
         let Some(search) = SearchTool::from_tool_name(&call.name) else { continue };
         let Some(query) = call.args["query"].as_str() else { continue };
-        let answer = messages.iter().find(|message| message.tool_call_id.as_deref() == Some(call.id.as_str()));
-        let result_count = answer.map_or(0, |answer| tool_results::count(answer));
+        let result = messages.iter().find(|message| message.tool_call_id.as_deref() == Some(call.id.as_str()));
+        let result_count = result.map_or(0, |result| tool_results::result_count(result));
         queries.push(ExecutedQuery { tool: search.tool().to_owned(), query: query.to_owned(), result_count });
     }
     queries

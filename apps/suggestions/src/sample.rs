@@ -58,7 +58,7 @@ pub async fn load_posts(sources: &Sources) -> Result<usize> {
 /// Returns an error if the embedded sample is invalid.
 pub fn posts(now: Time) -> Result<Vec<PostSummary>> {
     let posts: Vec<SamplePost> = read("posts.json")?;
-    posts.into_iter().map(|post| post.at(now)).collect()
+    posts.into_iter().map(|post| post.into_summary(now)).collect()
 }
 
 /// Returns the questions of the evaluation.
@@ -70,9 +70,9 @@ pub fn questions() -> Result<Vec<EvalQuestion>> {
 }
 
 fn read<T: serde::de::DeserializeOwned>(name: &str) -> Result<T> {
-    let broken = |reason: String| Error::new(ErrorCode::Internal, format!("the sample file `{name}` {reason}"));
-    let file = SampleFiles::get(name).ok_or_else(|| broken("is missing".to_owned()))?;
-    serde_json::from_slice(&file.data).map_err(|error| broken(format!("cannot be read: {error}")))
+    let sample_error = |reason: String| Error::new(ErrorCode::Internal, format!("the sample file `{name}` {reason}"));
+    let file = SampleFiles::get(name).ok_or_else(|| sample_error("is missing".to_owned()))?;
+    serde_json::from_slice(&file.data).map_err(|error| sample_error(format!("cannot be read: {error}")))
 }
 
 #[derive(Deserialize)]
@@ -93,7 +93,7 @@ struct SamplePost {
 }
 
 impl SamplePost {
-    fn at(self, now: Time) -> Result<PostSummary> {
+    fn into_summary(self, now: Time) -> Result<PostSummary> {
         let created = now.as_unix_micros() - self.age_minutes * 60_000_000;
         let time = |micros| {
             let time = Time::from_unix_micros(micros);

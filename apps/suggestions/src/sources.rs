@@ -30,7 +30,7 @@ pub use m365::M365SearchResult;
 pub(crate) use m365::Mail;
 pub use posts::{
     Engagement, MAX_SENTENCES, MAX_TAG_CHARS, MAX_TAGS, MAX_TEXT_CHARS, NewPost, PostFilter, PostPage, PostViolation,
-    Posts, TimeToLive, sentences,
+    Posts, TimeToLive, count_sentences,
 };
 pub use query::{MAX_QUERY_CHARS, SearchQuery, normalize_query};
 pub use rank_fusion::fuse;
@@ -47,7 +47,7 @@ struct Inner {
     issues: Option<Arc<Issues>>,
     posts: Posts,
     m365: m365::M365Backend,
-    words: QueryExpander,
+    query_expander: QueryExpander,
     limits: ResultLimits,
 }
 
@@ -62,8 +62,8 @@ impl Sources {
         let issues = settings.issues.as_deref().map(Issues::open).transpose()?.map(Arc::new);
         let posts = Posts::open(settings)?;
         let m365 = m365::M365Backend::open(&settings.m365)?;
-        let words = QueryExpander::open(settings.words.as_deref(), docs.clone())?;
-        Ok(Self(Arc::new(Inner { docs, issues, posts, m365, words, limits: settings.limits.clone() })))
+        let query_expander = QueryExpander::open(settings.words.as_deref(), docs.clone())?;
+        Ok(Self(Arc::new(Inner { docs, issues, posts, m365, query_expander, limits: settings.limits.clone() })))
     }
 
     /// Searches Microsoft 365 with the permissions of the token's owner.
@@ -123,7 +123,7 @@ impl Sources {
     /// Returns the query expander, which adds synonyms and co-occurring terms.
     #[must_use]
     pub fn query_expander(&self) -> &QueryExpander {
-        &self.0.words
+        &self.0.query_expander
     }
 
     /// Runs [`QueryExpander::queries`] on the blocking thread pool, because it reads the index of the documents.
@@ -188,9 +188,9 @@ fn no_issues() -> SourceUnavailable {
 /// Runs a blocking function on the blocking thread pool.
 async fn run_blocking<T: Send + 'static>(
     source: &'static str,
-    work: impl FnOnce() -> T + Send + 'static,
+    function: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, SourceUnavailable> {
-    tokio::task::spawn_blocking(work).await.map_err(|error| SourceUnavailable::failed(source, error.to_string()))
+    tokio::task::spawn_blocking(function).await.map_err(|error| SourceUnavailable::failed(source, error.to_string()))
 }
 
 impl std::fmt::Debug for Sources {

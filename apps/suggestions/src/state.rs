@@ -55,13 +55,13 @@ impl SuggestionsState {
     pub fn initial_state(text: &str, tags: &[String], locale: Option<&str>) -> Result<SuggestionsStateUpdate> {
         let text = text.trim();
         if text.is_empty() {
-            return Err(without_text());
+            return Err(no_text_error());
         }
         Ok(Self::input().messages(vec![prompt::system(locale), prompt::user(text, tags)]))
     }
 }
 
 /// Returns the error for a post without text.
-pub(crate) fn without_text() -> Error {
+pub(crate) fn no_text_error() -> Error {
     Error::new(ErrorCode::InputInvalid, "the post has no text").with_help("enter the text of the post")
 }

@@ -30,19 +30,19 @@ pub fn tools() -> Vec<SharedTool> {
 /// Returns the tool that searches Microsoft 365.
 #[must_use]
 pub fn search_m365_tool() -> SharedTool {
-    by_query(SearchTool::M365)
+    query_tool(SearchTool::M365)
 }
 
 /// Returns the tool that searches the documents.
 #[must_use]
 pub fn search_docs_tool() -> SharedTool {
-    by_query(SearchTool::Docs)
+    query_tool(SearchTool::Docs)
 }
 
 /// Returns the tool that searches the issues.
 #[must_use]
 pub fn search_issues_tool() -> SharedTool {
-    by_query(SearchTool::Issues)
+    query_tool(SearchTool::Issues)
 }
 
 /// Returns the tool that searches posts. Its results never contain the post of the run.
@@ -62,7 +62,7 @@ pub(crate) fn specs() -> Vec<std::sync::Arc<ToolSpec>> {
     tools().iter().map(|tool| tool.spec().clone()).collect()
 }
 
-fn by_query(search: SearchTool) -> SharedTool {
+fn query_tool(search: SearchTool) -> SharedTool {
     tool_fn(search.spec(), move |args: QueryArguments, cx: ToolContext| async move {
         forward(search.tool(), &args, &cx).await
     })
@@ -70,14 +70,14 @@ fn by_query(search: SearchTool) -> SharedTool {
 
 async fn search_posts(args: PostsArguments, cx: ToolContext) -> Result<ToolOutput, ToolError> {
     let context: RunContext<SuggestionsContext> = cx.get()?;
-    let own = context.post_id().to_owned();
+    let run_post_id = context.post_id().to_owned();
     // The server excludes one post. If the model names another one, its results are filtered here.
-    let unwanted: Vec<String> = args.exclude_post_id.into_iter().chain([own.clone()]).collect();
-    let exclude = Some(own).filter(|id| !id.is_empty()).or_else(|| unwanted.first().cloned());
+    let excluded: Vec<String> = args.exclude_post_id.into_iter().chain([run_post_id.clone()]).collect();
+    let exclude = Some(run_post_id).filter(|id| !id.is_empty()).or_else(|| excluded.first().cloned());
     let args = PostsArguments { query: args.query, exclude_post_id: exclude };
     let mut output = forward(SearchTool::Posts.tool(), &args, &cx).await?;
     if let Some(text) =
-        output.content.as_ref().filter(|_| !output.is_error).and_then(|content| without(content, &unwanted))
+        output.content.as_ref().filter(|_| !output.is_error).and_then(|content| without(content, &excluded))
     {
         output.content = Some(text.into());
     }
@@ -87,7 +87,7 @@ async fn search_posts(args: PostsArguments, cx: ToolContext) -> Result<ToolOutpu
 /// Removes posts from a JSON list. Returns `None` if the content is not a list.
 fn without(content: &Content, ids: &[String]) -> Option<String> {
     let mut posts: Vec<Value> = serde_json::from_str(&content.text()).ok()?;
-    posts.retain(|post| !post["id"].as_str().is_some_and(|id| ids.iter().any(|unwanted| unwanted == id)));
+    posts.retain(|post| !post["id"].as_str().is_some_and(|id| ids.iter().any(|excluded| excluded == id)));
     Some(Value::Array(posts).to_string())
 }
 
@@ -95,11 +95,11 @@ fn without(content: &Content, ids: &[String]) -> Option<String> {
 async fn forward(name: &str, args: &(impl Serialize + Sync), cx: &ToolContext) -> Result<ToolOutput, ToolError> {
     let context: RunContext<SuggestionsContext> = cx.get()?;
     let run: TaskContext = cx.get()?;
-    let limit = context.timeouts().tool;
+    let timeout = context.timeouts().tool;
     let call = pin!(call(name, args, &context, cx));
-    let output = match select(call, pin!(run.sleep(limit))).await {
+    let output = match select(call, pin!(run.sleep(timeout))).await {
         Either::Left((output, _)) => output?,
-        Either::Right(_) => return Err(ToolError::new(format!("it took longer than {limit:?} and was stopped"))),
+        Either::Right(_) => return Err(ToolError::new(format!("it took longer than {timeout:?} and was stopped"))),
     };
     let writer: StreamWriter = cx.get()?;
     for warning in warnings(output.artifact.as_ref()) {
@@ -131,11 +131,11 @@ pub(crate) async fn call_directly(
     name: &str,
     args: Map<String, Value>,
 ) -> Result<ToolOutput, ToolError> {
-    let limit = context.timeouts().tool;
+    let timeout = context.timeouts().tool;
     let call = async { context.tool(name).await?.call(ToolInvocation::new(name, args)).await };
-    let late = |_| ToolError::new(format!("`{name}` took longer than {limit:?} and was stopped"));
+    let timed_out = |_| ToolError::new(format!("`{name}` took longer than {timeout:?} and was stopped"));
     let (redaction, mut counts) = (Redaction::default(), RedactionCounts::default());
-    let mut outcome = tokio::time::timeout(limit, call).await.map_err(late).flatten();
+    let mut outcome = tokio::time::timeout(timeout, call).await.map_err(timed_out).flatten();
     match &mut outcome {
         Ok(output) => redaction.redact_tool_output(output, &mut counts),
         Err(error) => redaction.redact_tool_error(error, &mut counts),

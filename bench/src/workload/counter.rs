@@ -56,7 +56,7 @@ pub(crate) fn run(id: &str, runtime: &Runtime, supersteps: i64, store: Checkpoin
     Report { bytes: Some(opened.bytes(runtime)), ..Report::new(params, result) }.print(id, runtime, &times);
 }
 
-/// Returns the measurements that a W11 id asks for.
+/// Returns the measurements that a W11 id names.
 pub(crate) fn measurements(name: &str) -> Option<&'static [&'static str]> {
     match name {
         "resume" => Some(&["latest", "history", "fork"]),

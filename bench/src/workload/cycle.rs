@@ -33,7 +33,8 @@ pub(crate) fn run(id: &str, runtime: &Runtime, executions: i64) {
     let decide = move |state: &CycleState| if state.counter >= executions { Goto::end() } else { Goto::node(b) };
     graph.add_conditional_edges(a, decide, [b.into(), END]).recursion_limit(u32::MAX);
     let compiled = graph.compile().expect("the cycle compiles");
-    let (times, done) = measure::time_batches(|| runtime.finish(compiled.invoke(CycleState::input().counter(0))).state);
-    let result = json!({ "counter": done.counter, "recent": done.recent.concat() });
+    let (times, state) =
+        measure::time_batches(|| runtime.finish(compiled.invoke(CycleState::input().counter(0))).state);
+    let result = json!({ "counter": state.counter, "recent": state.recent.concat() });
     Report::new(json!({ "executions": executions }), result).print(id, runtime, &times);
 }

@@ -25,7 +25,7 @@ struct SubjectState {
     items: Vec<String>,
 }
 
-/// Input of the subgraph, given by a send.
+/// Input of the subgraph: the payload of a send.
 #[derive(Clone, Serialize, Deserialize)]
 struct Subject {
     subject: Arc<str>,

@@ -1,4 +1,4 @@
-//! W5: the ready-made agent, whose model calls a tool a hundred times before it answers.
+//! W5: the prebuilt agent, whose model calls a tool a hundred times before it answers.
 
 use serde_json::json;
 use superstep::agents::{AgentState, react_agent};

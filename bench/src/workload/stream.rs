@@ -24,8 +24,8 @@ pub(crate) enum ReaderKind {
 }
 
 impl ReaderKind {
-    pub(crate) fn parse(word: &str) -> Option<Self> {
-        match word {
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        match name {
             "messages" => Some(Self::Messages),
             "events" => Some(Self::Events),
             _ => None,

@@ -164,13 +164,13 @@ pub(crate) fn run(id: &str, runtime: &Runtime, (leaves, length): (usize, usize),
     let (graph, text) = (wide(length), Arc::new(Text::from(text(length, 0))));
     let message = message(branches(leaves).unwrap_or((1, 1)));
     let call = || graph.invoke(Wide::input().messages(vec![message.clone()])).shared_context(text.clone());
-    let (times, done, bytes) = super::timed(runtime, store, call);
+    let (times, outcome, bytes) = super::timed(runtime, store, call);
     let params = json!({ "leaves": leaves, "n": length, "store": store.name() });
-    Report { bytes, ..Report::new(params, lengths(&done)) }.print(id, runtime, &times);
+    Report { bytes, ..Report::new(params, lengths(&outcome)) }.print(id, runtime, &times);
 }
 
-fn lengths(done: &Outcome<Wide>) -> serde_json::Value {
-    let wide = &done.state;
+fn lengths(outcome: &Outcome<Wide>) -> serde_json::Value {
+    let wide = &outcome.state;
     json!({
         "messages": wide.messages.len(), "events": wide.events.len(), "labels": wide.labels.len(),
         "drafts": wide.drafts.len(), "docs": wide.docs.len(), "rules": wide.rules.len(),

@@ -20,13 +20,13 @@ const MIN_BYTES_WITH_PREFIX: usize = 256;
 /// Maximum size of a value in bytes that is compressed or decompressed.
 const MAX_VALUE_BYTES: usize = 1 << 30;
 /// Header: the version, the length of the part and the length of its prefix.
-const HEAD: usize = 1 + 4 + 2;
+const HEADER_BYTES: usize = 1 + 4 + 2;
 /// Magic number of zstd frames, which is not stored.
 const MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 thread_local! {
-    static SMALLER: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
-    static LARGER: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+    static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
+    static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
 
 /// Compresses a part; `None` if that saves too little.
@@ -35,7 +35,7 @@ pub(crate) fn compress(part: &[u8], prefix: &[u8]) -> Option<Vec<u8>> {
     if part.len() < min_bytes || part.len() > MAX_VALUE_BYTES {
         return None;
     }
-    let compressed = SMALLER.with_borrow_mut(|cached| {
+    let compressed = COMPRESSOR.with_borrow_mut(|cached| {
         let mut compressor = cached.take().map_or_else(|| Compressor::new(LEVEL), Ok).ok()?;
         compressor.set_dictionary(LEVEL, prefix).ok()?;
         let compressed = compressor.compress(part).ok()?;
@@ -44,10 +44,10 @@ pub(crate) fn compress(part: &[u8], prefix: &[u8]) -> Option<Vec<u8>> {
     })?;
     let compressed = compressed.strip_prefix(&MAGIC)?;
     // Compression has to save at least a tenth.
-    if (HEAD + compressed.len()) * 10 > part.len() * 9 {
+    if (HEADER_BYTES + compressed.len()) * 10 > part.len() * 9 {
         return None;
     }
-    let mut out = Vec::with_capacity(HEAD + compressed.len());
+    let mut out = Vec::with_capacity(HEADER_BYTES + compressed.len());
     out.push(COMPRESSED_V1);
     out.extend_from_slice(&u32::try_from(part.len()).ok()?.to_le_bytes());
     out.extend_from_slice(&u16::try_from(prefix.len()).ok()?.to_le_bytes());
@@ -71,7 +71,7 @@ pub(crate) fn decompress(stored: &[u8], prefix: &[u8]) -> Result<Vec<u8>> {
 }
 
 fn unpack(stored: &[u8], prefix: &[u8]) -> Option<Vec<u8>> {
-    let (head, compressed) = stored.split_at_checked(HEAD)?;
+    let (head, compressed) = stored.split_at_checked(HEADER_BYTES)?;
     let length = u32::from_le_bytes(head[1..5].try_into().ok()?) as usize;
     let used = usize::from(u16::from_le_bytes(head[5..].try_into().ok()?));
     let prefix = prefix.get(prefix.len().checked_sub(used)?..)?;
@@ -79,7 +79,7 @@ fn unpack(stored: &[u8], prefix: &[u8]) -> Option<Vec<u8>> {
         return None;
     }
     let frame = [&MAGIC, compressed].concat();
-    let part = LARGER.with_borrow_mut(|cached| {
+    let part = DECOMPRESSOR.with_borrow_mut(|cached| {
         let mut decompressor = cached.take().map_or_else(Decompressor::new, Ok).ok()?;
         decompressor.set_dictionary(prefix).ok()?;
         let part = decompressor.decompress(&frame, length).ok()?;

@@ -104,8 +104,8 @@ impl<C: Checkpointer> EncryptedCheckpointer<C> {
     /// Intended for the migration only: while it is enabled, an attacker with write access to the store can replace
     /// an encrypted value with a plaintext one.
     #[must_use]
-    pub fn allow_plaintext(mut self, reads_plain: bool) -> Self {
-        self.allow_plaintext = reads_plain;
+    pub fn allow_plaintext(mut self, is_allowed: bool) -> Self {
+        self.allow_plaintext = is_allowed;
         self
     }
 
@@ -117,14 +117,14 @@ impl<C: Checkpointer> EncryptedCheckpointer<C> {
         stored_pair: Option<&StoredCheckpointPair>,
         stored_events: &[StoredEventPair],
     ) -> Result<Commit> {
-        let mut pass = self.pass(CipherDirection::Encrypt, &commit.lease.thread, &commit.namespace);
-        pass.checkpoint = commit.checkpoint.as_ref().map(|checkpoint| checkpoint.id);
+        let mut cipher = self.cipher(CipherDirection::Encrypt, &commit.lease.thread, &commit.namespace);
+        cipher.checkpoint = commit.checkpoint.as_ref().map(|checkpoint| checkpoint.id);
         let checkpoint =
-            commit.checkpoint.as_ref().map(|checkpoint| record(&pass, checkpoint, stored_pair)).transpose()?;
-        let changes = commit.changes.iter().map(|change| field(&pass, change, stored_pair)).collect::<Result<_>>()?;
+            commit.checkpoint.as_ref().map(|checkpoint| record(&cipher, checkpoint, stored_pair)).transpose()?;
+        let changes = commit.changes.iter().map(|change| field(&cipher, change, stored_pair)).collect::<Result<_>>()?;
         let mut pending = commit.pending.clone();
         for pending in &mut pending {
-            ValueCipher { checkpoint: Some(pending.checkpoint), ..pass }.pending(pending)?;
+            ValueCipher { checkpoint: Some(pending.checkpoint), ..cipher }.pending(pending)?;
         }
         Ok(Commit {
             lease: commit.lease.clone(),
@@ -137,7 +137,7 @@ impl<C: Checkpointer> EncryptedCheckpointer<C> {
             events: commit
                 .events
                 .iter()
-                .map(|event| self.encrypt_event(pass.thread, event, stored_events))
+                .map(|event| self.encrypt_event(cipher.thread, event, stored_events))
                 .collect::<Result<_>>()?,
             subgraph_commits: Vec::new(),
         })
@@ -171,17 +171,17 @@ impl<C: Checkpointer> EncryptedCheckpointer<C> {
         event: &StoredEvent,
         stored_events: &[StoredEventPair],
     ) -> Result<StoredEvent> {
-        let is_same = |(stored, opened): &&StoredEventPair| opened == event && stored.payload != event.payload;
+        let is_same = |(stored, decrypted): &&StoredEventPair| decrypted == event && stored.payload != event.payload;
         if let Some((stored, _)) = stored_events.iter().find(is_same) {
             return Ok(stored.clone());
         }
         let mut encrypted = event.clone();
-        self.pass(CipherDirection::Encrypt, thread, &CheckpointNamespace::root()).event(&mut encrypted)?;
+        self.cipher(CipherDirection::Encrypt, thread, &CheckpointNamespace::root()).event(&mut encrypted)?;
         Ok(encrypted)
     }
 
     fn decrypt_event(&self, thread: &ThreadId, mut event: StoredEvent) -> Result<StoredEvent> {
-        self.pass(CipherDirection::Open { plain: self.allow_plaintext }, thread, &CheckpointNamespace::root())
+        self.cipher(CipherDirection::Decrypt { plain: self.allow_plaintext }, thread, &CheckpointNamespace::root())
             .event(&mut event)?;
         Ok(event)
     }
@@ -203,9 +203,9 @@ impl<C: Checkpointer> EncryptedCheckpointer<C> {
                 return Some(stored);
             }
             let (thread, namespace) = (&thread, &namespace);
-            let pass =
+            let cipher =
                 ValueCipher { ring: &ring, direction: CipherDirection::Encrypt, thread, namespace, checkpoint: None };
-            pass.field(field, &mut Change::Set, &mut part).ok().map(|()| part)
+            cipher.field(field, &mut Change::Set, &mut part).ok().map(|()| part)
         })
     }
 
@@ -213,21 +213,21 @@ impl<C: Checkpointer> EncryptedCheckpointer<C> {
         &self,
         thread: &ThreadId,
         namespace: &CheckpointNamespace,
-        mut loaded: CheckpointTuple,
+        mut tuple: CheckpointTuple,
     ) -> Result<CheckpointTuple> {
-        let mut pass = self.pass(CipherDirection::Open { plain: self.allow_plaintext }, thread, namespace);
-        pass.checkpoint = Some(loaded.checkpoint.id);
-        pass.record(&mut loaded.checkpoint)?;
-        for (field, log) in &mut loaded.fields {
+        let mut cipher = self.cipher(CipherDirection::Decrypt { plain: self.allow_plaintext }, thread, namespace);
+        cipher.checkpoint = Some(tuple.checkpoint.id);
+        cipher.record(&mut tuple.checkpoint)?;
+        for (field, log) in &mut tuple.fields {
             for (change, part) in log {
-                pass.field(field, change, part)?;
+                cipher.field(field, change, part)?;
             }
         }
-        loaded.pending.iter_mut().try_for_each(|pending| pass.pending(pending))?;
-        Ok(loaded)
+        tuple.pending.iter_mut().try_for_each(|pending| cipher.pending(pending))?;
+        Ok(tuple)
     }
 
-    fn pass<'a>(
+    fn cipher<'a>(
         &'a self,
         direction: CipherDirection,
         thread: &'a ThreadId,
@@ -240,8 +240,8 @@ impl<C: Checkpointer> EncryptedCheckpointer<C> {
     async fn stored_checkpoint(&self, commit: &Commit) -> Option<StoredCheckpointPair> {
         let (thread, namespace, id) = (&commit.lease.thread, &commit.namespace, commit.checkpoint.as_ref()?.id);
         let stored = self.store.load(thread, namespace, CheckpointSelector::Id(id)).await.ok()??;
-        let opened = self.decrypt_tuple(thread, namespace, stored.clone()).ok()?;
-        Some(StoredCheckpointPair { stored: Arc::new(stored), opened: Arc::new(opened) })
+        let decrypted = self.decrypt_tuple(thread, namespace, stored.clone()).ok()?;
+        Some(StoredCheckpointPair { stored: Arc::new(stored), decrypted: Arc::new(decrypted) })
     }
 
     /// Returns the events of a commit as stored, if they are stored already.
@@ -251,8 +251,9 @@ impl<C: Checkpointer> EncryptedCheckpointer<C> {
         let Some(first) = events.first() else { return Vec::new() };
         let query = EventsQuery { after: Some(first.number - 1), limit: Some(events.len()), run: None };
         let stored = self.store.events(thread, &query).await.unwrap_or_default();
-        let opened = stored.into_iter().map(|stored| Some((stored.clone(), self.decrypt_event(thread, stored).ok()?)));
-        opened.flatten().collect()
+        let decrypted =
+            stored.into_iter().map(|stored| Some((stored.clone(), self.decrypt_event(thread, stored).ok()?)));
+        decrypted.flatten().collect()
     }
 
     /// Repeats a rejected commit with the stored ciphertexts of the parts that are stored already.
@@ -279,44 +280,44 @@ type StoredEventPair = (StoredEvent, StoredEvent);
 #[derive(Clone)]
 struct StoredCheckpointPair {
     stored: Arc<CheckpointTuple>,
-    opened: Arc<CheckpointTuple>,
+    decrypted: Arc<CheckpointTuple>,
 }
 
 impl StoredCheckpointPair {
     /// Returns the stored form of this change if it is the last one of its field.
     fn find(&self, field: &str, change: &Change, part: &AnyValue) -> Option<(Change, AnyValue)> {
-        let index = self.opened.fields.iter().position(|(name, _)| **name == *field)?;
-        let (opened, stored) = (self.opened.fields[index].1.last()?, self.stored.fields[index].1.last()?);
-        let is_same = opened.0 == *change && opened.1 == *part && stored.1 != *part;
+        let index = self.decrypted.fields.iter().position(|(name, _)| **name == *field)?;
+        let (decrypted, stored) = (self.decrypted.fields[index].1.last()?, self.stored.fields[index].1.last()?);
+        let is_same = decrypted.0 == *change && decrypted.1 == *part && stored.1 != *part;
         is_same.then(|| stored.clone())
     }
 }
 
 fn record(
-    pass: &ValueCipher<'_>,
+    cipher: &ValueCipher<'_>,
     checkpoint: &Arc<Checkpoint>,
     stored_pair: Option<&StoredCheckpointPair>,
 ) -> Result<Arc<Checkpoint>> {
     let is_same = |pair: &&StoredCheckpointPair| {
-        pair.opened.checkpoint == *checkpoint && pair.stored.checkpoint != pair.opened.checkpoint
+        pair.decrypted.checkpoint == *checkpoint && pair.stored.checkpoint != pair.decrypted.checkpoint
     };
     if let Some(pair) = stored_pair.filter(is_same) {
         return Ok(pair.stored.checkpoint.clone());
     }
     let mut checkpoint = checkpoint.clone();
-    pass.record(&mut checkpoint)?;
+    cipher.record(&mut checkpoint)?;
     Ok(checkpoint)
 }
 
 fn field(
-    pass: &ValueCipher<'_>,
+    cipher: &ValueCipher<'_>,
     change: &FieldChange,
     stored_pair: Option<&StoredCheckpointPair>,
 ) -> Result<FieldChange> {
     let mut encrypted = change.clone();
     match stored_pair.and_then(|pair| pair.find(&change.field, &change.change, &change.delta)) {
         Some((change, part)) => (encrypted.change, encrypted.delta) = (change, part),
-        None => pass.field(&change.field, &mut encrypted.change, &mut encrypted.delta)?,
+        None => cipher.field(&change.field, &mut encrypted.change, &mut encrypted.delta)?,
     }
     Ok(encrypted)
 }
@@ -365,8 +366,8 @@ impl<C: Checkpointer> Checkpointer for EncryptedCheckpointer<C> {
         getrandom::fill(&mut bits)
             .map_err(|error| Error::internal(format!("the system returned no random bytes: {error}")))?;
         // The copy must know the last event number even if that event was deleted.
-        let is_forgotten = copy.events.is_empty() && last > 0;
-        if is_forgotten {
+        let needs_placeholder = copy.events.is_empty() && last > 0;
+        if needs_placeholder {
             copy.events.push(StoredEvent {
                 number: last,
                 run: RunId::from_bits(0),
@@ -374,7 +375,7 @@ impl<C: Checkpointer> Checkpointer for EncryptedCheckpointer<C> {
             });
         }
         import_thread(self, copy.with_thread_id(to.clone()), RunId::from_bits(u128::from_le_bytes(bits))).await?;
-        if is_forgotten { self.store.delete_events(to, last).await } else { Ok(()) }
+        if needs_placeholder { self.store.delete_events(to, last).await } else { Ok(()) }
     }
 
     async fn events(&self, thread: &ThreadId, query: &EventsQuery) -> Result<Vec<StoredEvent>> {
@@ -388,8 +389,8 @@ impl<C: Checkpointer> Checkpointer for EncryptedCheckpointer<C> {
         namespace: &CheckpointNamespace,
         at: CheckpointSelector,
     ) -> Result<Option<CheckpointTuple>> {
-        let loaded = self.store.load(thread, namespace, at).await?;
-        loaded.map(|loaded| self.decrypt_tuple(thread, namespace, loaded)).transpose()
+        let tuple = self.store.load(thread, namespace, at).await?;
+        tuple.map(|tuple| self.decrypt_tuple(thread, namespace, tuple)).transpose()
     }
 
     async fn history(
@@ -399,6 +400,6 @@ impl<C: Checkpointer> Checkpointer for EncryptedCheckpointer<C> {
         query: &HistoryQuery,
     ) -> Result<Vec<CheckpointTuple>> {
         let listed = self.store.history(thread, namespace, query).await?;
-        listed.into_iter().map(|loaded| self.decrypt_tuple(thread, namespace, loaded)).collect()
+        listed.into_iter().map(|tuple| self.decrypt_tuple(thread, namespace, tuple)).collect()
     }
 }

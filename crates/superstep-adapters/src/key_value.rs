@@ -66,13 +66,13 @@ pub struct KeyValueOptions {
     lease_timeout: Duration,
     time_to_live: Option<Duration>,
     threads: usize,
-    form: ValueEncoding,
+    encoding: ValueEncoding,
 }
 
 impl Default for KeyValueOptions {
     fn default() -> Self {
         let (prefix, lease_timeout) = ("superstep".to_owned(), Duration::from_secs(30));
-        Self { prefix, lease_timeout, time_to_live: None, threads: 1_024, form: ValueEncoding::Compressed }
+        Self { prefix, lease_timeout, time_to_live: None, threads: 1_024, encoding: ValueEncoding::Compressed }
     }
 }
 
@@ -80,7 +80,7 @@ impl KeyValueOptions {
     /// Enables the compression of long values with zstd. Default: on. Compressed and uncompressed values are readable
     /// with either setting.
     pub fn compression(mut self, is_on: bool) -> Self {
-        self.form = if is_on { ValueEncoding::Compressed } else { ValueEncoding::Plain };
+        self.encoding = if is_on { ValueEncoding::Compressed } else { ValueEncoding::Plain };
         self
     }
 
@@ -284,8 +284,8 @@ impl<K: KeyValue> Checkpointer for KeyValueCheckpointer<K> {
 
     async fn namespaces(&self, thread: &ThreadId) -> Result<Vec<CheckpointNamespace>> {
         let Some(log) = self.0.backend.read_thread(thread).await? else { return Ok(Vec::new()) };
-        let lines = log.tables.histories.iter().filter(|line| !line.rows.is_empty());
-        let mut namespaces: Vec<CheckpointNamespace> = lines.map(|line| line.namespace.clone()).collect();
+        let histories = log.tables.histories.iter().filter(|history| !history.rows.is_empty());
+        let mut namespaces: Vec<CheckpointNamespace> = histories.map(|history| history.namespace.clone()).collect();
         namespaces.sort();
         Ok(namespaces)
     }

@@ -162,19 +162,19 @@ impl<C: Checkpointer, K: KeyValue> OffloadedCheckpointer<C, K> {
             }
             let Some(mut part) = state.full_value(field) else { continue };
             // A value found in the first pass is needed again in the second one.
-            if offload_pass.is_seeking() && !is_short_and_plain(&part, self.threshold) {
+            if offload_pass.is_first_pass() && !is_short_and_plain(&part, self.threshold) {
                 self.full_value_requests.insert(key);
             }
             offload_pass.field(field, &mut Change::Set, &mut part)?;
             full_values.insert(field.clone(), part);
         }
-        let (state, above, requests) = (state.clone(), self.threshold, self.full_value_requests.clone());
+        let (state, threshold, requests) = (state.clone(), self.threshold, self.full_value_requests.clone());
         Ok(StateRef::from_full_values(state.schema.clone(), move |field| {
             if let Some(part) = full_values.get(field) {
                 return Some(part.clone());
             }
             let part = state.full_value(field)?;
-            if is_short_and_plain(&part, above) {
+            if is_short_and_plain(&part, threshold) {
                 return Some(part);
             }
             requests.add((thread.clone(), namespace.clone(), field.into()));
@@ -206,24 +206,24 @@ impl<C: Checkpointer, K: KeyValue> OffloadedCheckpointer<C, K> {
     }
 
     async fn try_commit(&self, commit: &Commit) -> Result<()> {
-        let seek = OffloadPass::find(self.threshold);
-        let passed = self.offload_commit(commit, &seek)?;
-        let Some(values) = seek.into_found() else { return self.store.commit(&passed).await };
-        drop(passed);
+        let first_pass = OffloadPass::find(self.threshold);
+        let unchanged = self.offload_commit(commit, &first_pass)?;
+        let Some(values) = first_pass.into_large_values() else { return self.store.commit(&unchanged).await };
+        drop(unchanged);
         let copies = self.put(values).await?;
         self.store.commit(&self.offload_commit(commit, &OffloadPass::replace(self.threshold, copies))?).await
     }
 
     /// Replaces the references in checkpoints or events with their values; `pass` converts one element.
     async fn fetch<T>(&self, mut read: Vec<T>, pass: impl Fn(&FetchPass, &mut T) -> Result<()>) -> Result<Vec<T>> {
-        let seek = FetchPass::find();
-        read.iter_mut().try_for_each(|one| pass(&seek, one))?;
-        let Some(requested) = seek.into_wanted() else { return Ok(read) };
+        let first_pass = FetchPass::find();
+        read.iter_mut().try_for_each(|item| pass(&first_pass, item))?;
+        let Some(requested) = first_pass.into_references() else { return Ok(read) };
         let keys: Vec<String> = requested.iter().map(ValueReference::key).collect();
         let fetched = self.values.get_many(&keys).await?;
         let fetched = requested.into_iter().zip(fetched).filter_map(|(reference, value)| Some((reference, value?)));
-        let fill = FetchPass::replace(fetched.collect());
-        read.iter_mut().try_for_each(|one| pass(&fill, one))?;
+        let second_pass = FetchPass::replace(fetched.collect());
+        read.iter_mut().try_for_each(|item| pass(&second_pass, item))?;
         Ok(read)
     }
 }

@@ -30,10 +30,10 @@ use tracing_subscriber::registry::{LookupSpan, Registry};
 use http_client::{OtlpHttpClient, headers};
 
 /// Default capacity of the queue, in spans.
-const QUEUE: usize = 2_048;
+const DEFAULT_QUEUE_CAPACITY: usize = 2_048;
 
 /// Default timeout of a request, if the environment sets none.
-const TIMEOUT: Duration = Duration::from_secs(10);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Timeout of sending the remaining spans on shutdown.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -73,7 +73,13 @@ impl OtlpExporter {
 
     /// Exports to `OTEL_EXPORTER_OTLP_ENDPOINT`. Default: this machine.
     pub fn from_environment() -> Self {
-        Self { endpoint: None, service: None, headers: Vec::new(), level: LevelFilter::INFO, queue: QUEUE }
+        Self {
+            endpoint: None,
+            service: None,
+            headers: Vec::new(),
+            level: LevelFilter::INFO,
+            queue: DEFAULT_QUEUE_CAPACITY,
+        }
     }
 
     /// Sets the service name. Default: `OTEL_SERVICE_NAME`.
@@ -128,7 +134,7 @@ impl OtlpExporter {
             .with_version(env!("CARGO_PKG_VERSION"))
             .with_schema_url(SCHEMA_URL)
             .build();
-        let is_exported = move |metadata: &Metadata<'_>| *metadata.level() <= level && !is_own(metadata.target());
+        let is_exported = move |metadata: &Metadata<'_>| *metadata.level() <= level && !is_ignored(metadata.target());
         let layer = tracing_opentelemetry::layer()
             .with_location(false)
             .with_threads(false)
@@ -228,10 +234,12 @@ fn check_address(endpoint: Option<&str>) -> Result<()> {
 fn timeout() -> Duration {
     let variable =
         |name| std::env::var(name).ok().and_then(|value| value.trim().parse().ok()).map(Duration::from_millis);
-    variable(OTEL_EXPORTER_OTLP_TRACES_TIMEOUT).or_else(|| variable(OTEL_EXPORTER_OTLP_TIMEOUT)).unwrap_or(TIMEOUT)
+    variable(OTEL_EXPORTER_OTLP_TRACES_TIMEOUT)
+        .or_else(|| variable(OTEL_EXPORTER_OTLP_TIMEOUT))
+        .unwrap_or(DEFAULT_TIMEOUT)
 }
 
-fn is_own(target: &str) -> bool {
+fn is_ignored(target: &str) -> bool {
     let root = target.split("::").next().unwrap_or(target);
     IGNORED_TARGETS.contains(&root)
 }

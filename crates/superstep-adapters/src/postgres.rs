@@ -60,7 +60,7 @@ pub struct PostgresOptions {
     max_connections: usize,
     lease_timeout: Duration,
     retry_timeout: Duration,
-    form: ValueEncoding,
+    encoding: ValueEncoding,
 }
 
 impl Default for PostgresOptions {
@@ -71,7 +71,7 @@ impl Default for PostgresOptions {
             max_connections: 8,
             lease_timeout,
             retry_timeout,
-            form: ValueEncoding::Compressed,
+            encoding: ValueEncoding::Compressed,
         }
     }
 }
@@ -108,7 +108,7 @@ impl PostgresOptions {
     /// Enables the compression of long values with zstd. Default: on. Compressed and uncompressed values are readable
     /// with either setting.
     pub fn compression(mut self, is_on: bool) -> Self {
-        self.form = if is_on { ValueEncoding::Compressed } else { ValueEncoding::Plain };
+        self.encoding = if is_on { ValueEncoding::Compressed } else { ValueEncoding::Plain };
         self
     }
 
@@ -121,8 +121,8 @@ impl PostgresOptions {
     /// requires the feature `postgres-tls`.
     pub async fn connect(&self, url: &str) -> Result<PostgresCheckpointer> {
         let address = PgConfig::new(url, self)?;
-        let (notes, inbox) = tokio::sync::mpsc::unbounded_channel();
-        let holder = Arc::new(LeaseHolder::new((self.lease_timeout, self.form), notes)?);
+        let (commands, inbox) = tokio::sync::mpsc::unbounded_channel();
+        let holder = Arc::new(LeaseHolder::new((self.lease_timeout, self.encoding), commands)?);
         let (thread, pool) = start(holder.clone(), inbox, (address, self.max_connections)).await?;
         let mut inner = PostgresInner { pool, holder, warnings: Vec::new(), thread: Some(thread) };
         inner.warnings = schema::prepare(&inner.pool).await?;
@@ -247,8 +247,8 @@ impl Checkpointer for PostgresCheckpointer {
         if !thread.is_valid() {
             return Err(change_log::invalid_thread_id(thread));
         }
-        let taken = lease::acquire(&self.0.pool, &self.0.holder, thread, run).await;
-        taken.map_err(|error| error.with_thread(Some(thread)))
+        let acquired = lease::acquire(&self.0.pool, &self.0.holder, thread, run).await;
+        acquired.map_err(|error| error.with_thread(Some(thread)))
     }
 
     fn release(&self, lease: &Lease) {
@@ -266,7 +266,8 @@ impl Checkpointer for PostgresCheckpointer {
         at: CheckpointSelector,
     ) -> Result<Option<CheckpointTuple>> {
         let (pool, key) = (self.pool(), &(thread.clone(), namespace.clone()));
-        let loaded = pool.read(|client, is_within| async move { reader(&client, pool, is_within).load(key, at).await });
+        let loaded = pool
+            .read(|client, in_transaction| async move { reader(&client, pool, in_transaction).load(key, at).await });
         loaded.await.map_err(|error| error.with_thread(Some(thread)))
     }
 
@@ -277,8 +278,9 @@ impl Checkpointer for PostgresCheckpointer {
         query: &HistoryQuery,
     ) -> Result<Vec<CheckpointTuple>> {
         let (pool, key) = (self.pool(), &(thread.clone(), namespace.clone()));
-        let listed =
-            pool.read(|client, is_within| async move { reader(&client, pool, is_within).history(key, query).await });
+        let listed = pool.read(|client, in_transaction| async move {
+            reader(&client, pool, in_transaction).history(key, query).await
+        });
         listed.await.map_err(|error| error.with_thread(Some(thread)))
     }
 
@@ -293,13 +295,16 @@ impl Checkpointer for PostgresCheckpointer {
 
     async fn namespaces(&self, thread: &ThreadId) -> Result<Vec<CheckpointNamespace>> {
         let pool = self.pool();
-        pool.read(|client, is_within| async move { reader(&client, pool, is_within).namespaces(thread).await }).await
+        pool.read(
+            |client, in_transaction| async move { reader(&client, pool, in_transaction).namespaces(thread).await },
+        )
+        .await
     }
 
     async fn delete_thread(&self, thread: &ThreadId) -> Result<()> {
         let deleted = lease::delete_thread(self.pool(), &self.0.holder, thread).await;
         deleted.map_err(|error| error.into_error(&self.pool().address))?;
-        self.0.holder.held.remove(thread);
+        self.0.holder.history_cache.remove(thread);
         Ok(())
     }
 

@@ -56,13 +56,13 @@ pub struct SqliteOptions {
     synchronous: Synchronous,
     busy: Duration,
     lease_timeout: Duration,
-    form: ValueEncoding,
+    encoding: ValueEncoding,
 }
 
 impl Default for SqliteOptions {
     fn default() -> Self {
         let (busy, lease_timeout) = (Duration::from_secs(5), Duration::from_secs(15));
-        Self { synchronous: Synchronous::Full, busy, lease_timeout, form: ValueEncoding::Compressed }
+        Self { synchronous: Synchronous::Full, busy, lease_timeout, encoding: ValueEncoding::Compressed }
     }
 }
 
@@ -90,7 +90,7 @@ impl SqliteOptions {
     /// Enables the compression of long values with zstd. Default: on. Compressed and uncompressed values are readable
     /// with either setting.
     pub fn compression(mut self, is_on: bool) -> Self {
-        self.form = if is_on { ValueEncoding::Compressed } else { ValueEncoding::Plain };
+        self.encoding = if is_on { ValueEncoding::Compressed } else { ValueEncoding::Plain };
         self
     }
 
@@ -103,7 +103,11 @@ impl SqliteOptions {
         database.check_disk()?;
         let writer = WriterHandle::start(database.clone(), self)?;
         let readers = ReadConnections::new(database, self.busy);
-        Ok(SqliteCheckpointer(Arc::new(SqliteInner { readers, history_cache: HistoryCache::new(self.form), writer })))
+        Ok(SqliteCheckpointer(Arc::new(SqliteInner {
+            readers,
+            history_cache: HistoryCache::new(self.encoding),
+            writer,
+        })))
     }
 }
 
@@ -180,19 +184,19 @@ impl SqliteCheckpointer {
 }
 
 /// Maximum history page size that is read on the thread of the caller, if its values are short.
-const PAGE: usize = 128;
+const MAX_INLINE_PAGE: usize = 128;
 /// Maximum total size of such values in bytes.
-const SHORT: u64 = 64 << 10;
+const MAX_INLINE_BYTES: u64 = 64 << 10;
 
 /// Returns true if a query reads a few consecutive checkpoints. A query with filters may read all checkpoints.
 fn is_page(query: &HistoryQuery) -> bool {
     let HistoryQuery { before: _, limit, source, step, run, metadata } = query;
-    let takes_all = source.is_none() && step.is_none() && run.is_none() && metadata.is_empty();
-    takes_all && limit.is_some_and(|limit| limit <= PAGE)
+    let has_no_filter = source.is_none() && step.is_none() && run.is_none() && metadata.is_empty();
+    has_no_filter && limit.is_some_and(|limit| limit <= MAX_INLINE_PAGE)
 }
 
 impl SqliteCheckpointer {
-    /// Runs a read like `list`, but without blocking the thread of the caller if the read takes long.
+    /// Runs a read like `read`, but without blocking the thread of the caller if the read takes long.
     async fn read_blocking<T: Send + 'static>(
         &self,
         mut operation: impl FnMut(&rusqlite::Connection) -> error::SqliteResult<T> + Send + 'static,
@@ -220,8 +224,8 @@ impl Checkpointer for SqliteCheckpointer {
         if !thread.is_valid() {
             return Err(change_log::invalid_thread_id(thread));
         }
-        let taken = self.0.writer.acquire(thread.clone(), run, self.0.history_cache.last_release(thread)).await?;
-        Ok(self.0.history_cache.acquire(thread, taken))
+        let acquired = self.0.writer.acquire(thread.clone(), run, self.0.history_cache.last_release(thread)).await?;
+        Ok(self.0.history_cache.acquire(thread, acquired))
     }
 
     fn release(&self, lease: &Lease) {
@@ -255,13 +259,13 @@ impl Checkpointer for SqliteCheckpointer {
         query: &HistoryQuery,
     ) -> Result<Vec<CheckpointTuple>> {
         let (history_key, owned_query) = ((thread.clone(), namespace.clone()), query.clone());
-        let list = move |connection: &rusqlite::Connection, most| {
-            history::history(connection, (&history_key.0, &history_key.1), &owned_query, most)
+        let list = move |connection: &rusqlite::Connection, max_bytes| {
+            history::history(connection, (&history_key.0, &history_key.1), &owned_query, max_bytes)
         };
         let mut listed = Ok(None);
         if is_page(query) {
             let list = list.clone();
-            listed = self.read(move |connection| list(connection, SHORT)).await;
+            listed = self.read(move |connection| list(connection, MAX_INLINE_BYTES)).await;
         }
         if matches!(listed, Ok(None)) {
             listed = self.read_blocking(move |connection| list(connection, u64::MAX)).await;
@@ -331,7 +335,7 @@ impl Checkpointer for SqliteCheckpointer {
 
     async fn delete_events(&self, thread: &ThreadId, up_to: u64) -> Result<()> {
         let name = thread.clone();
-        let forgotten = move |connection: &rusqlite::Connection| journal::delete_up_to(connection, &name, up_to);
-        self.0.writer.perform(writer_thread::SyncMode::Sync, forgotten).await
+        let deleted = move |connection: &rusqlite::Connection| journal::delete_up_to(connection, &name, up_to);
+        self.0.writer.perform(writer_thread::SyncMode::Sync, deleted).await
     }
 }

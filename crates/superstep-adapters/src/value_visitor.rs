@@ -45,7 +45,7 @@ pub(crate) trait ValueVisitor {
     fn is_writing(&self) -> bool;
 
     /// Converts a value that may be typed.
-    fn datum(&self, datum: &mut AnyValue, slot: &ValueSlot<'_>) -> Result<()>;
+    fn any_value(&self, any_value: &mut AnyValue, slot: &ValueSlot<'_>) -> Result<()>;
 
     /// Converts a JSON value.
     fn value(&self, value: &mut Value, slot: &ValueSlot<'_>) -> Result<()>;
@@ -62,11 +62,11 @@ pub(crate) trait ValueVisitor {
         let keys = [("field", field), ("keys", "changed")];
         // The value is bound to the original change, so the change is converted last on the way to the store.
         if self.is_writing() {
-            self.datum(part, &ValueSlot::of_field(&names, Some(change)))?;
+            self.any_value(part, &ValueSlot::of_field(&names, Some(change)))?;
             return self.change(change, &ValueSlot::of_field(&keys, None));
         }
         self.change(change, &ValueSlot::of_field(&keys, None))?;
-        self.datum(part, &ValueSlot::of_field(&names, Some(change)))
+        self.any_value(part, &ValueSlot::of_field(&names, Some(change)))
     }
 
     /// Converts the values of a checkpoint. A checkpoint without values is not copied.
@@ -87,7 +87,7 @@ pub(crate) trait ValueVisitor {
     /// Converts an event, which belongs to no checkpoint.
     fn event(&self, event: &mut StoredEvent) -> Result<()> {
         let number = event.number.to_string();
-        self.datum(&mut event.payload, &ValueSlot::of_field(&[("event", &number)], None))
+        self.any_value(&mut event.payload, &ValueSlot::of_field(&[("event", &number)], None))
     }
 
     /// Converts the values of a pending entry.
@@ -101,15 +101,15 @@ pub(crate) trait ValueVisitor {
             TaskEntry::Interrupt(interrupt) => {
                 self.value(&mut interrupt.value, &entry_slot)?;
                 if let Some(schema) = &mut interrupt.resume_schema {
-                    self.value(schema, &ValueSlot::of_checkpoint(&and(&names, "part", "schema")))?;
+                    self.value(schema, &ValueSlot::of_checkpoint(&with_segment(&names, "part", "schema")))?;
                 }
                 match &mut interrupt.prompt {
-                    Some(text) => self.text(text, &ValueSlot::of_checkpoint(&and(&names, "part", "text"))),
+                    Some(text) => self.text(text, &ValueSlot::of_checkpoint(&with_segment(&names, "part", "text"))),
                     None => Ok(()),
                 }
             }
             TaskEntry::Resume(resume) => self.value(&mut resume.value, &entry_slot),
-            TaskEntry::Recorded { value, .. } => self.datum(value, &entry_slot),
+            TaskEntry::Recorded { value, .. } => self.any_value(value, &entry_slot),
             TaskEntry::Skipped => Ok(()),
             // An unknown kind of entry may contain values; passing it on could store them in plaintext.
             other => {
@@ -121,9 +121,9 @@ pub(crate) trait ValueVisitor {
     fn output(&self, output: &mut StoredOutput, names: &PathSegments<'_>) -> Result<()> {
         for (index, write) in output.writes.iter_mut().enumerate() {
             let index = index.to_string();
-            let mut names = and(names, "write", &index);
+            let mut names = with_segment(names, "write", &index);
             names.push(("field", &*write.field));
-            self.datum(&mut write.value, &ValueSlot::of_checkpoint(&names))?;
+            self.any_value(&mut write.value, &ValueSlot::of_checkpoint(&names))?;
         }
         self.visit_tasks(&mut output.targets, names)?;
         output.parent_command.as_mut().map_or(Ok(()), |command| self.visit_parent_command(command, names))
@@ -133,9 +133,9 @@ pub(crate) trait ValueVisitor {
         for (index, task) in tasks.iter_mut().enumerate() {
             let Some(send) = &mut task.send else { continue };
             let index = index.to_string();
-            let mut names = and(names, "send", &index);
+            let mut names = with_segment(names, "send", &index);
             names.push(("to", &*task.node));
-            self.datum(&mut send.payload, &ValueSlot::of_checkpoint(&names))?;
+            self.any_value(&mut send.payload, &ValueSlot::of_checkpoint(&names))?;
         }
         Ok(())
     }
@@ -144,34 +144,34 @@ pub(crate) trait ValueVisitor {
         for (index, update) in command.updates.iter_mut().enumerate() {
             let index = index.to_string();
             for (field, value) in update.iter_mut() {
-                let mut names = and(names, "update outside", &index);
+                let mut names = with_segment(names, "update outside", &index);
                 names.push(("field", field));
                 self.value(value, &ValueSlot::of_checkpoint(&names))?;
             }
         }
         for (index, (node, send)) in command.sends.iter_mut().enumerate() {
             let index = index.to_string();
-            let mut names = and(names, "send outside", &index);
+            let mut names = with_segment(names, "send outside", &index);
             names.push(("to", node));
-            self.datum(&mut send.payload, &ValueSlot::of_checkpoint(&names))?;
+            self.any_value(&mut send.payload, &ValueSlot::of_checkpoint(&names))?;
         }
         Ok(())
     }
 
     fn error(&self, error: &mut StoredError, names: &PathSegments<'_>) -> Result<()> {
-        self.text(&mut error.message, &ValueSlot::of_checkpoint(&and(names, "part", "message")))?;
+        self.text(&mut error.message, &ValueSlot::of_checkpoint(&with_segment(names, "part", "message")))?;
         if let Some(help) = &mut error.help {
-            self.text(help, &ValueSlot::of_checkpoint(&and(names, "part", "help")))?;
+            self.text(help, &ValueSlot::of_checkpoint(&with_segment(names, "part", "help")))?;
         }
         for (index, cause) in error.causes.iter_mut().enumerate() {
             let index = index.to_string();
-            self.text(cause, &ValueSlot::of_checkpoint(&and(names, "cause", &index)))?;
+            self.text(cause, &ValueSlot::of_checkpoint(&with_segment(names, "cause", &index)))?;
         }
         Ok(())
     }
 }
 
-fn and<'a>(names: &PathSegments<'a>, kind: &'a str, name: &'a str) -> PathSegments<'a> {
+fn with_segment<'a>(names: &PathSegments<'a>, kind: &'a str, name: &'a str) -> PathSegments<'a> {
     let mut names = names.clone();
     names.push((kind, name));
     names

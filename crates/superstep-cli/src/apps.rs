@@ -15,18 +15,18 @@ pub(crate) fn apps(config: &CliConfig) -> superstep::Result<Vec<App>> {
         superstep_debate::app(config.debate.clone(), models.clone())?,
         superstep_suggestions::app(config.suggestions.clone(), models.clone())?,
         superstep_assistant::app(config.assistant.clone(), models.clone())?,
-        superstep_scheduler::app(config.scheduler()?, models)?,
+        superstep_scheduler::app(config.scheduler_settings()?, models)?,
     ])
 }
 
 /// Builds the model registry of the settings. Models that the server cannot create, or must not use at the moment,
 /// are added here; so are local weights, if this build supports them.
 pub(crate) fn models(config: &CliConfig) -> ModelRegistry {
-    let provided = config.settings.models.iter().filter(|(_, set)| config.is_offline || !is_remote(set));
-    let set = ModelRegistry::from_settings(&config.settings);
+    let provided = config.settings.models.iter().filter(|(_, settings)| config.is_offline || !is_remote(settings));
+    let registry = ModelRegistry::from_settings(&config.settings);
     // A request, or a persisted run, may name a service that the settings do not contain.
-    let set = if config.is_offline { set.offline() } else { set };
-    let models = provided.fold(set, |models, (name, set)| match usable_model(config, name, set) {
+    let registry = if config.is_offline { registry.offline() } else { registry };
+    let models = provided.fold(registry, |models, (name, settings)| match usable_model(config, name, settings) {
         Ok(model) => models.with_model(name, model),
         Err(error) => models.with_unavailable(name, error),
     });

@@ -72,7 +72,7 @@ pub(crate) struct GlobalArgs {
     #[arg(long, global = true, hide_short_help = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Override a setting for this command
-    #[arg(long, global = true, hide_short_help = true, value_name = "KEY=VALUE", value_parser = key_and_value)]
+    #[arg(long, global = true, hide_short_help = true, value_name = "KEY=VALUE", value_parser = parse_key_value)]
     pub(crate) set: Vec<(String, String)>,
     /// Extensions of this build; not an argument.
     #[arg(skip)]
@@ -460,7 +460,7 @@ pub(crate) enum NameKind {
     Codes,
 }
 
-fn key_and_value(text: &str) -> Result<(String, String), String> {
+fn parse_key_value(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE, such as `server.port=0`")?;
     Ok((key.trim().to_owned(), value.to_owned()))
 }

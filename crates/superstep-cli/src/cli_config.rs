@@ -20,10 +20,10 @@ use crate::output::Output;
 pub(crate) const DEFAULT_CHECKPOINTER_PATH: &str = ".superstep/superstep.db";
 
 /// Folder of the assistant's sample data.
-pub(crate) const ASSISTANT: &str = ".superstep/assistant";
+pub(crate) const ASSISTANT_FOLDER: &str = ".superstep/assistant";
 
 /// Name of the calendar file, in the folder of the threads.
-const CALENDARS: &str = "scheduler.db";
+const CALENDAR_FILE_NAME: &str = "scheduler.db";
 
 /// Configuration of the command line.
 pub(crate) struct CliConfig {
@@ -55,16 +55,16 @@ impl CliConfig {
             settings.storage.checkpointer = CheckpointerSettings::Sqlite(DEFAULT_CHECKPOINTER_PATH.into());
         }
         let folder = global.config.as_deref().and_then(Path::parent).unwrap_or(Path::new("")).to_owned();
-        let (debates, suggestions) = Default::default();
+        let (debate, suggestions) = Default::default();
         let extensions = global.extensions.clone();
-        let assistant = superstep_assistant::AssistantSettings::sample(ASSISTANT);
+        let assistant = superstep_assistant::AssistantSettings::sample(ASSISTANT_FOLDER);
         let (is_offline, family) = (global.offline, FamilyArgs::default());
         Ok(Self {
             settings,
             folder,
             is_offline,
             extensions,
-            debate: debates,
+            debate,
             suggestions,
             assistant,
             family,
@@ -94,10 +94,10 @@ impl CliConfig {
         }
     }
 
-    /// Settings of the scheduler: a family, and its calendar next to the threads.
-    pub(crate) fn scheduler(&self) -> superstep::Result<superstep_scheduler::SchedulerSettings> {
+    /// Returns the settings of the scheduler: a family, and its calendar next to the threads.
+    pub(crate) fn scheduler_settings(&self) -> superstep::Result<superstep_scheduler::SchedulerSettings> {
         let location = match &self.settings.storage.checkpointer {
-            CheckpointerSettings::Sqlite(path) => StoreLocation::Sqlite(path.with_file_name(CALENDARS)),
+            CheckpointerSettings::Sqlite(path) => StoreLocation::Sqlite(path.with_file_name(CALENDAR_FILE_NAME)),
             CheckpointerSettings::Postgres(url) => StoreLocation::Postgres(url.clone()),
             _ => StoreLocation::Memory,
         };

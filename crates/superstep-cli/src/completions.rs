@@ -100,17 +100,21 @@ fn zsh(script: &str) -> String {
     let mut script = script.to_owned();
     for (argument, kind) in [("graph", "graphs"), ("thread", "threads"), ("code", "codes")] {
         let lines = script.lines().map(|line| {
-            let is_of = [format!("':{argument} -- "), format!("'::{argument} -- ")]
+            let completes_argument = [format!("':{argument} -- "), format!("'::{argument} -- ")]
                 .iter()
-                .any(|it| line.trim().starts_with(it));
-            if is_of { line.replace(":_default'", &format!(":{{_superstep_names {kind}}}'")) } else { line.to_owned() }
+                .any(|prefix| line.trim().starts_with(prefix));
+            if completes_argument {
+                line.replace(":_default'", &format!(":{{_superstep_names {kind}}}'"))
+            } else {
+                line.to_owned()
+            }
         });
         script = lines.collect::<Vec<_>>().join("\n") + "\n";
     }
     let names = "\n_superstep_names() {\n    local -a names\n    \
                  names=(${(f)\"$(superstep __names $1 2>/dev/null)\"})\n    compadd -a names\n}\n";
     match script.split_once("\n\n") {
-        Some((head, rest)) => format!("{head}\n{names}\n{rest}"),
+        Some((preamble, rest)) => format!("{preamble}\n{names}\n{rest}"),
         None => script,
     }
 }

@@ -18,11 +18,15 @@ pub(crate) fn config(args: &ConfigArgs, global: &GlobalArgs, out: &Output) -> Re
         out.json_list(&rows.collect::<Vec<_>>());
         return Ok(0);
     }
-    let keys = rows.iter().map(|row| columns(&row.key)).max().unwrap_or(0);
-    let values = rows.iter().map(|row| columns(&row.value)).max().unwrap_or(0).min(40);
+    let key_width = rows.iter().map(|row| columns(&row.key)).max().unwrap_or(0);
+    let value_width = rows.iter().map(|row| columns(&row.value)).max().unwrap_or(0).min(40);
     for row in rows {
         let origin = styled(TextStyle::Faint, &row.origin.to_string());
-        out.print_result(format_args!("{}  {}  {origin}", padded(&row.key, keys), padded(&row.value, values)));
+        out.print_result(format_args!(
+            "{}  {}  {origin}",
+            padded(&row.key, key_width),
+            padded(&row.value, value_width)
+        ));
     }
     out.print_note(format_args!("default location of threads: {}", crate::cli_config::DEFAULT_CHECKPOINTER_PATH));
     Ok(0)

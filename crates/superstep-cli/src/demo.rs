@@ -45,7 +45,7 @@ fn finish(summary: RunSummary, out: &Output) -> Result<u8, CliError> {
     if out.format != OutputFormat::Text {
         return print_output(summary, None, out);
     }
-    let message = summary.output["messages"].as_array().and_then(|all| all.last()?["content"].as_str());
+    let message = summary.output["messages"].as_array().and_then(|messages| messages.last()?["content"].as_str());
     if let Some(message) = message.filter(|_| summary.status == RunStatus::Succeeded) {
         message.lines().for_each(|line| out.print_result(strip_control_characters(line)));
     }

@@ -13,7 +13,7 @@ use crate::{
 
 /// Runs the command line of this process.
 pub fn main(extensions: Extensions) -> ExitCode {
-    let mut cli = match usage::read(std::env::args_os().collect()) {
+    let mut cli = match usage::parse_args(std::env::args_os().collect()) {
         Ok(cli) => cli,
         Err(code) => return code,
     };

@@ -117,10 +117,10 @@ fn compiler() -> Check {
 
 fn clock() -> Check {
     // A clock before the first release of this program is wrong, and breaks ids and connections.
-    const BUILT: u64 = 1_735_689_600;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).map(|since| since.as_secs()).unwrap_or(0);
+    const FIRST_RELEASE: u64 = 1_735_689_600;
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map(|elapsed| elapsed.as_secs()).unwrap_or(0);
     match now {
-        BUILT..4_102_444_800 => check("clock", Health::Good, "the system time is plausible"),
+        FIRST_RELEASE..4_102_444_800 => check("clock", Health::Good, "the system time is plausible"),
         _ => check("clock", Health::Broken, "the system time is wrong; threads cannot be ordered"),
     }
 }
@@ -164,13 +164,13 @@ fn checkpointer(config: &CliConfig) -> Check {
         CheckpointerSettings::Postgres(_) => "postgres",
         _ => return check("store", Health::Note, "memory: threads are lost when the process ends"),
     };
-    let written = block_on(async {
+    let result = block_on(async {
         let storage = Storage::open(&config.settings.storage.checkpointer).await?;
         storage.store.put(["superstep", "doctor"], "look", json!({ "is": "here" })).await?;
         storage.store.delete(["superstep", "doctor"], "look").await?;
         Ok(())
     });
-    match written {
+    match result {
         Ok(()) => check("store", Health::Good, format!("{kind} is readable and writable")),
         // The full error may contain the address of a database.
         Err(failure) => check("store", Health::Broken, format!("{kind}: {}", failure.code_text())),
@@ -185,20 +185,20 @@ fn graphs(config: &CliConfig) -> Vec<Check> {
     if names.is_empty() {
         return vec![check("graphs", Health::Note, "none; add one to superstep.toml")];
     }
-    let each = names.iter().map(|name| match graphs::find(config, name) {
+    let checks = names.iter().map(|name| match graphs::find(config, name) {
         Ok(_) => check("graph", Health::Good, name.as_str()),
         Err(failure) => failed_check("graph", &format!("{name}: "), &failure),
     });
-    each.collect()
+    checks.collect()
 }
 
 fn models(config: &CliConfig) -> Vec<Check> {
     let models = config.settings.models.iter();
-    let each = models.map(|(name, set)| {
+    let checks = models.map(|(name, settings)| {
         let is_set = |variable: &str| std::env::var_os(variable).is_some_and(|value| !value.is_empty());
-        let (health, message) = match key_variable(set).filter(|_| set.api_key.is_none()) {
+        let (health, message) = match key_variable(settings).filter(|_| settings.api_key.is_none()) {
             // The reason is left out because it may contain a path.
-            None if set.provider == LOCAL_WEIGHTS_PROVIDER => match build_model(config, name, set) {
+            None if settings.provider == LOCAL_WEIGHTS_PROVIDER => match build_model(config, name, settings) {
                 Ok(_) => (Health::Good, "weights file found".to_owned()),
                 Err(_) => (
                     Health::Note,
@@ -207,11 +207,11 @@ fn models(config: &CliConfig) -> Vec<Check> {
             },
             Some(variable) if !is_set(variable) => (Health::Note, format!("no key: {variable} is not set")),
             Some(variable) => (Health::Good, format!("key in {variable}")),
-            None if set.api_key.is_some() => (Health::Good, "key in the settings".to_owned()),
-            None if is_remote(set) => (Health::Good, "used without a key".to_owned()),
+            None if settings.api_key.is_some() => (Health::Good, "key in the settings".to_owned()),
+            None if is_remote(settings) => (Health::Good, "used without a key".to_owned()),
             None => (Health::Good, "needs no key".to_owned()),
         };
-        check("model", health, format!("{name} ({}): {message}", set.provider))
+        check("model", health, format!("{name} ({}): {message}", settings.provider))
     });
-    each.collect()
+    checks.collect()
 }

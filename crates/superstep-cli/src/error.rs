@@ -1,6 +1,7 @@
 //! Errors as users see them: message, location, all fields, advice, link to the error page.
 //!
-//! Created from the engine's `Error` and the server's `Diagnostic`; the exit code follows from the error code.
+//! Created from the engine's `Error` and the server's `Problem` and `RunError`; the exit code follows from the error
+//! code.
 
 use std::fmt::{self, Display};
 
@@ -96,8 +97,8 @@ impl CliError {
                 strip_control_characters(message)
             ));
         }
-        for (number, help) in self.0.help.iter().enumerate() {
-            let title = if number == 0 { "help:" } else { "     " };
+        for (index, help) in self.0.help.iter().enumerate() {
+            let title = if index == 0 { "help:" } else { "     " };
             lines.push(format!("  {title} {}", strip_control_characters(help)));
         }
         if let Some(code) = self.0.code {

@@ -1,7 +1,7 @@
 //! `superstep eval`: scores an application on its labelled sample. The suggestions agent is evaluated here, the
 //! others in their own files.
 
-use superstep_suggestions::eval::{SearchEvalRow, SearchEvalScore, eval as score_of};
+use superstep_suggestions::eval::{SearchEvalRow, SearchEvalScore, eval as evaluate};
 
 use crate::args::{EvalArgs, EvalTarget, GlobalArgs, SuggestionSourceArgs};
 use crate::error::CliError;
@@ -32,7 +32,7 @@ pub(crate) async fn eval(args: &EvalArgs, global: &GlobalArgs, out: &Output) -> 
 async fn suggestions(global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
     let mut settings = SuggestionSourceArgs::default().settings(global.offline)?;
     settings.posts = None;
-    let score = score_of(&settings.open().await?).await?;
+    let score = evaluate(&settings.open().await?).await?;
     let is_enough = score.right >= MIN_CORRECT && score.better_than_plain >= MIN_IMPROVED;
     match out.is_text() {
         true => print_score(&score, is_enough, out),
@@ -42,22 +42,22 @@ async fn suggestions(global: &GlobalArgs, out: &Output) -> Result<u8, CliError> 
 }
 
 fn print_score(score: &SearchEvalScore, is_enough: bool, out: &Output) {
-    let SearchEvalScore { right, total: of, plain_right, better_than_plain, worse_than_plain, .. } = score;
+    let SearchEvalScore { right, total, plain_right, better_than_plain, worse_than_plain, .. } = score;
     let widest = score.rows.iter().map(|row| columns(&row.id)).max().unwrap_or(0);
     out.print_result(format!("{}   rank  plain  question", padded("", widest)));
-    score.rows.iter().for_each(|row| out.print_result(line(row, widest)));
+    score.rows.iter().for_each(|row| out.print_result(format_row(row, widest)));
     out.print_result(format!(
-        "\n{right} of {of} correct, {plain_right} without query expansion; \
+        "\n{right} of {total} correct, {plain_right} without query expansion; \
          {better_than_plain} better, {worse_than_plain} worse"
     ));
-    let (tone, word) = if is_enough { (TextStyle::Good, "passed") } else { (TextStyle::Bad, "failed") };
+    let (style, result) = if is_enough { (TextStyle::Good, "passed") } else { (TextStyle::Bad, "failed") };
     out.print_note(format_args!(
         "{}: the minimum is {MIN_CORRECT} correct and {MIN_IMPROVED} better",
-        styled(tone, word)
+        styled(style, result)
     ));
 }
 
-fn line(row: &SearchEvalRow, widest: usize) -> String {
+fn format_row(row: &SearchEvalRow, widest: usize) -> String {
     let rank = |rank: Option<usize>| rank.map_or_else(|| "-".to_owned(), |rank| rank.to_string());
     let (id, text_width) = (padded(&row.id, widest), width().saturating_sub(widest + 16));
     format!("{id}  {:>5}  {:>5}  {}", rank(row.rank), rank(row.unexpanded_rank), truncate(&row.question, text_width))

@@ -24,7 +24,7 @@ use crate::models::model;
 pub(crate) fn find(config: &CliConfig, name: &str) -> Result<Arc<dyn ServedGraph>, CliError> {
     match config.settings.graphs.get(name) {
         Some(source) => Ok(graph_from_settings(config, name, source)?),
-        None => graph_from_apps(config, name)?.ok_or_else(|| unknown(config, name)),
+        None => graph_from_apps(config, name)?.ok_or_else(|| unknown_graph(config, name)),
     }
 }
 
@@ -45,15 +45,15 @@ pub(crate) fn names(config: &CliConfig) -> Result<Vec<String>, CliError> {
     Ok(names.into_iter().collect())
 }
 
-/// Returns everything that is served: the applications, and one more for each graph of the settings.
-pub(crate) fn all(config: &CliConfig) -> Result<Vec<App>, CliError> {
-    let mut all = apps(config)?;
+/// Returns the applications to serve: those of this binary, and one for each graph of the settings.
+pub(crate) fn served_apps(config: &CliConfig) -> Result<Vec<App>, CliError> {
+    let mut served = apps(config)?;
     for (name, source) in &config.settings.graphs {
         // A name in the settings overrides the graph of an application.
-        all.iter_mut().for_each(|app| app.graphs.retain(|graph| graph.name() != name));
-        all.push(App::new(name, name).graph(graph_from_settings(config, name, source)?));
+        served.iter_mut().for_each(|app| app.graphs.retain(|graph| graph.name() != name));
+        served.push(App::new(name, name).graph(graph_from_settings(config, name, source)?));
     }
-    Ok(all)
+    Ok(served)
 }
 
 /// Opens and validates the graph file of a name; `None` if the graph is not a file.
@@ -69,7 +69,7 @@ pub(crate) fn file(config: &CliConfig, name: &str) -> Result<Option<GraphFile>, 
 /// Builds the components that graph files refer to by name.
 pub(crate) fn components(config: &CliConfig) -> Components {
     let models = config.settings.models.iter();
-    models.fold(Components::new(), |components, (name, set)| components.model(name, model(config, name, set)))
+    models.fold(Components::new(), |components, (name, settings)| components.model(name, model(config, name, settings)))
 }
 
 fn graph_from_settings(
@@ -80,7 +80,7 @@ fn graph_from_settings(
     match source {
         GraphSource::File { path, .. } => {
             let graph = GraphFile::open(path)?.build(&components(config))?;
-            Ok(renamed::named(name, serve_graph(graph, |_| Ok(()))))
+            Ok(renamed::rename(name, serve_graph(graph, |_| Ok(()))))
         }
         GraphSource::Rust(inner) => {
             let registered = graph_from_apps(config, inner)?;
@@ -90,7 +90,7 @@ fn graph_from_settings(
                 Error::new(ErrorCode::ConfigInvalid, message)
                     .with_help("use a graph file, or build a program that contains the graph")
             })?;
-            Ok(renamed::named(name, graph))
+            Ok(renamed::rename(name, graph))
         }
         _ => Err(Error::internal("unsupported graph source")),
     }
@@ -101,7 +101,7 @@ fn graph_from_apps(config: &CliConfig, name: &str) -> superstep::Result<Option<A
     Ok(graphs.into_iter().find(|graph| graph.name() == name))
 }
 
-fn unknown(config: &CliConfig, name: &str) -> CliError {
+fn unknown_graph(config: &CliConfig, name: &str) -> CliError {
     let registered = names(config).unwrap_or_default();
     let registered: Vec<&str> = registered.iter().map(String::as_str).collect();
     let failure = CliError::new(ErrorCode::NotFound, format!("graph `{name}` not found"));

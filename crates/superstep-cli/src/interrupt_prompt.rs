@@ -27,13 +27,13 @@ enum InputForm {
 }
 
 impl InputForm {
-    fn of(schema: Option<&Value>) -> Self {
+    fn from_schema(schema: Option<&Value>) -> Self {
         let Some(schema) = schema else { return Self::Json };
         if let Some(options) = schema["enum"].as_array().filter(|options| !options.is_empty()) {
             return Self::Choice(options.clone());
         }
-        let kinds = schema["type"].as_array().and_then(|kinds| kinds.iter().find(|kind| *kind != "null"));
-        match kinds.unwrap_or(&schema["type"]).as_str() {
+        let first_type = schema["type"].as_array().and_then(|types| types.iter().find(|name| *name != "null"));
+        match first_type.unwrap_or(&schema["type"]).as_str() {
             Some("boolean") => Self::YesNo,
             Some("string") => Self::Text,
             Some("integer") => Self::Integer,
@@ -47,8 +47,10 @@ impl InputForm {
         let Some(fields) = schema["properties"].as_object().filter(|fields| !fields.is_empty()) else {
             return Self::Json;
         };
-        let is_required = |name: &str| schema["required"].as_array().is_some_and(|all| all.iter().any(|it| it == name));
-        let field = |(name, of): (&String, &Value)| (name.clone(), Self::of(Some(of)), is_required(name));
+        let is_required =
+            |name: &str| schema["required"].as_array().is_some_and(|names| names.iter().any(|it| it == name));
+        let field =
+            |(name, schema): (&String, &Value)| (name.clone(), Self::from_schema(Some(schema)), is_required(name));
         let mut fields: Vec<_> = fields.iter().map(field).collect();
         fields.sort_by_key(|(_, _, is_required)| !is_required);
         Self::Fields(fields)
@@ -67,7 +69,7 @@ impl InputForm {
     }
 
     /// Parses input as a value.
-    fn read(&self, text: &str) -> Result<Value, String> {
+    fn parse(&self, text: &str) -> Result<Value, String> {
         let text = text.trim();
         let json = || serde_json::from_str::<Value>(text);
         match self {
@@ -77,10 +79,10 @@ impl InputForm {
                 _ => Err("expected yes or no".to_owned()),
             },
             Self::Choice(options) => {
-                let is_named = |option: &&Value| option.as_str() == Some(text) || json().is_ok_and(|it| it == **option);
+                let is_match = |option: &&Value| option.as_str() == Some(text) || json().is_ok_and(|it| it == **option);
                 let by_index = || options.get(text.parse::<usize>().ok()?.checked_sub(1)?);
-                let choice = options.iter().find(is_named).or_else(by_index);
-                choice.cloned().ok_or_else(|| format!("expected one of {}", listed(options)))
+                let choice = options.iter().find(is_match).or_else(by_index);
+                choice.cloned().ok_or_else(|| format!("expected one of {}", join_options(options)))
             }
             Self::Text => Ok(json().ok().filter(Value::is_string).unwrap_or_else(|| text.into())),
             Self::Integer => text.parse::<i64>().map(Value::from).map_err(|_| "expected a whole number".to_owned()),
@@ -90,7 +92,7 @@ impl InputForm {
     }
 }
 
-fn listed(options: &[Value]) -> String {
+fn join_options(options: &[Value]) -> String {
     options.iter().map(display_text).collect::<Vec<_>>().join(", ")
 }
 
@@ -103,7 +105,8 @@ fn display_text(value: &Value) -> String {
 pub(crate) fn parse_resume_values(interrupts: &[ThreadInterrupt], text: &str) -> Result<ResumeValues, CliError> {
     let invalid_resume_value = |message: String| CliError::new(ErrorCode::InvalidResume, message);
     if let [interrupt] = interrupts {
-        let resume_value = InputForm::of(interrupt.schema.as_ref()).read(text).map_err(invalid_resume_value)?;
+        let resume_value =
+            InputForm::from_schema(interrupt.schema.as_ref()).parse(text).map_err(invalid_resume_value)?;
         return Ok(ResumeValues::from([(interrupt.id, resume_value)]));
     }
     let values_by_name: Map<String, Value> = serde_json::from_str(text).map_err(|_| {
@@ -126,7 +129,7 @@ pub(crate) fn parse_resume_values(interrupts: &[ThreadInterrupt], text: &str) ->
 
 /// Prints an interrupt: its text and its value.
 pub(crate) fn print_interrupt(interrupt: &ThreadInterrupt, out: &Output) {
-    out.print_note(format_args!(" {} {}", styled(TextStyle::Prompt, "?"), one_line(text(interrupt))));
+    out.print_note(format_args!(" {} {}", styled(TextStyle::Prompt, "?"), one_line(prompt_text(interrupt))));
     let max = width().saturating_sub(5);
     match &interrupt.value {
         Value::Null => {}
@@ -141,7 +144,7 @@ pub(crate) fn print_interrupt(interrupt: &ThreadInterrupt, out: &Output) {
 }
 
 /// Returns the text of an interrupt for the user.
-pub(crate) fn text(interrupt: &ThreadInterrupt) -> &str {
+pub(crate) fn prompt_text(interrupt: &ThreadInterrupt) -> &str {
     interrupt.text.as_deref().or_else(|| interrupt.value["question"].as_str()).unwrap_or(&interrupt.name)
 }
 
@@ -154,7 +157,8 @@ pub(crate) async fn prompt_resume_values(
     let mut resume_values = ResumeValues::new();
     for interrupt in interrupts {
         print_interrupt(interrupt, out);
-        let Some(resume_value) = prompt_form(&InputForm::of(interrupt.schema.as_ref()), "", out, &mut signals).await
+        let Some(resume_value) =
+            prompt_form(&InputForm::from_schema(interrupt.schema.as_ref()), "", out, &mut signals).await
         else {
             return Ok(None);
         };
@@ -206,7 +210,7 @@ async fn prompt_field(
         if typed.trim().is_empty() && !is_required {
             return Some(None);
         }
-        match form.read(&typed) {
+        match form.parse(&typed) {
             Ok(value) => return Some(Some(value)),
             Err(message) => out.print_note(format_args!("   {message}")),
         }
@@ -216,13 +220,13 @@ async fn prompt_field(
 /// Reads a line from the keyboard on a thread of its own: a blocking read cannot be cancelled, and the runtime
 /// would wait for it at shutdown.
 async fn read_line() -> Option<String> {
-    let (typed, is_typed) = tokio::sync::oneshot::channel();
+    let (line_tx, line_rx) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {
         let mut line = String::new();
-        let read = std::io::stdin().read_line(&mut line).unwrap_or_default();
-        typed.send((read > 0).then_some(line))
+        let byte_count = std::io::stdin().read_line(&mut line).unwrap_or_default();
+        line_tx.send((byte_count > 0).then_some(line))
     });
-    is_typed.await.ok().flatten()
+    line_rx.await.ok().flatten()
 }
 
 /// Prompts for confirmation.
@@ -255,8 +259,8 @@ mod tests {
             (json!({ "type": "array" }), "[1]", Ok(json!([1]))),
         ];
         for (schema, typed, expected) in rows {
-            let read = InputForm::of(Some(&schema)).read(typed);
-            assert_eq!(read, expected.map_err(str::to_owned), "{schema} {typed}");
+            let parsed = InputForm::from_schema(Some(&schema)).parse(typed);
+            assert_eq!(parsed, expected.map_err(str::to_owned), "{schema} {typed}");
         }
     }
 
@@ -267,6 +271,6 @@ mod tests {
             "properties": { "note": { "type": "string" }, "ok": { "type": "boolean" } },
         });
         let fields = vec![("ok".to_owned(), InputForm::YesNo, true), ("note".to_owned(), InputForm::Text, false)];
-        assert_eq!(InputForm::of(Some(&schema)), InputForm::Fields(fields));
+        assert_eq!(InputForm::from_schema(Some(&schema)), InputForm::Fields(fields));
     }
 }

@@ -67,7 +67,7 @@ impl LiveRegion {
 
     /// Returns the current frame of the spinner.
     pub(crate) fn spinner(&self) -> &'static str {
-        let turn = self.started.elapsed().as_millis() / 80;
-        SPINNER[usize::try_from(turn).unwrap_or(0) % SPINNER.len()]
+        let frame = self.started.elapsed().as_millis() / 80;
+        SPINNER[usize::try_from(frame).unwrap_or(0) % SPINNER.len()]
     }
 }

@@ -33,10 +33,10 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for StderrLayer {
     }
 
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        let mut line = FieldCollector { text: String::new(), fields: String::new() };
-        event.record(&mut line);
+        let mut collector = FieldCollector { text: String::new(), fields: String::new() };
+        event.record(&mut collector);
         let level = event.metadata().level().as_str().to_lowercase();
-        write_stderr(&format!("{level}: {}{}", line.text, line.fields));
+        write_stderr(&format!("{level}: {}{}", collector.text, collector.fields));
     }
 }
 

@@ -9,9 +9,9 @@ use crate::output::Output;
 
 /// Writes one page per command.
 pub(crate) fn write_man_pages(args: &ManArgs, out: &Output) -> Result<u8, CliError> {
-    let written =
+    let result =
         std::fs::create_dir_all(&args.folder).and_then(|()| clap_mangen::generate_to(Cli::command(), &args.folder));
-    written.map_err(|error| {
+    result.map_err(|error| {
         let message = format!("cannot write man pages to `{}`: {}", args.folder.display(), error.kind());
         CliError::new(ErrorCode::StoreUnavailable, message)
     })?;

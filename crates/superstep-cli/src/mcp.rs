@@ -19,16 +19,16 @@ use crate::signals::ShutdownSignals;
 pub(crate) async fn mcp(args: &McpArgs, global: &GlobalArgs, out: &Output) -> Result<u8, CliError> {
     log::init(global, true);
     let McpCommand::Serve(serve_args) = &args.command;
-    let server = tools(serve_args, global, out).await?;
+    let server = build_server(serve_args, global, out).await?;
     match serve_args.http {
         // From here on stdout belongs to the protocol.
         None => server.serve_stdio().await?,
-        Some(address) => over_http(&server, address, out).await?,
+        Some(address) => serve_http(&server, address, out).await?,
     }
     Ok(0)
 }
 
-async fn tools(args: &McpServeArgs, global: &GlobalArgs, out: &Output) -> Result<McpServer, CliError> {
+async fn build_server(args: &McpServeArgs, global: &GlobalArgs, out: &Output) -> Result<McpServer, CliError> {
     let McpTools::Suggestions = args.tools;
     let settings = args.sources.settings(global.offline)?;
     let sources = settings.open().await?;
@@ -36,21 +36,21 @@ async fn tools(args: &McpServeArgs, global: &GlobalArgs, out: &Output) -> Result
     Ok(server_for(sources, None, Caller { token: settings.token, locale: None }))
 }
 
-async fn over_http(server: &McpServer, address: SocketAddr, out: &Output) -> Result<(), CliError> {
+async fn serve_http(server: &McpServer, address: SocketAddr, out: &Output) -> Result<(), CliError> {
     if !address.ip().is_loopback() {
         let message = format!("other machines can reach `{address}`, and the server has no authentication");
         return Err(CliError::new(ErrorCode::PolicyRefused, message).help("listen on 127.0.0.1"));
     }
-    let unbound = |error: std::io::Error| {
+    let bind_error = |error: std::io::Error| {
         CliError::new(ErrorCode::ConfigInvalid, format!("cannot listen on `{address}`: {}", error.kind()))
     };
     // Installed before the address is printed, so that a signal sent from then on shuts down in order.
     let mut signals = ShutdownSignals::new()?;
     let router = Router::new().nest_service("/mcp", server.http_service()?);
-    let listener = TcpListener::bind(address).await.map_err(unbound)?;
-    out.print_result(format!("http://{}/mcp", listener.local_addr().map_err(unbound)?));
+    let listener = TcpListener::bind(address).await.map_err(bind_error)?;
+    out.print_result(format!("http://{}/mcp", listener.local_addr().map_err(bind_error)?));
     tokio::select! {
-        served = axum::serve(listener, router) => served.map_err(unbound),
+        result = axum::serve(listener, router) => result.map_err(bind_error),
         () = signals.next() => Ok(()),
     }
 }

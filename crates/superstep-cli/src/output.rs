@@ -115,8 +115,8 @@ pub(crate) enum TextStyle {
 }
 
 /// Returns a text in the colour of its style.
-pub(crate) fn styled(tone: TextStyle, text: &str) -> String {
-    let style = match tone {
+pub(crate) fn styled(text_style: TextStyle, text: &str) -> String {
+    let style = match text_style {
         TextStyle::Good => AnsiColor::Green.on_default(),
         TextStyle::Bad => AnsiColor::Red.on_default().bold(),
         TextStyle::Prompt => AnsiColor::Yellow.on_default(),

@@ -30,19 +30,19 @@ pub(crate) async fn resume(args: &ResumeArgs, global: &GlobalArgs, out: &Output)
     print_output(summary, args.stream, out)
 }
 
-/// Determines the input of the run; `None` if an interrupt is open and no answer is available now.
+/// Determines the input of the run; `None` if an interrupt is open and no resume value was given.
 async fn resume_input(
     handle: &ThreadHandle,
     resume_value: Option<&str>,
     out: &Output,
 ) -> Result<Option<RunInput>, CliError> {
-    let ThreadHandle { record, graph: served, runs } = handle;
-    if served.status(&record.thread).await?.is_none() {
+    let ThreadHandle { record, graph, runs } = handle;
+    if graph.status(&record.thread).await?.is_none() {
         // The process died before anything was saved: the run starts again with its original input.
         let run = runs.find_run(record.run).await?;
         return run.map(|run| Some(run.request.input)).ok_or_else(|| nothing_to_resume(handle, "no state is saved"));
     }
-    let state = served.state(&record.thread).await?;
+    let state = graph.state(&record.thread).await?;
     let interrupts: Vec<ThreadInterrupt> = state.interrupts().cloned().collect();
     match resume_value {
         Some(_) if interrupts.is_empty() => {
@@ -53,7 +53,7 @@ async fn resume_input(
         Some(resume_value) => interrupt_prompt::parse_resume_values(&interrupts, resume_value)
             .map(|resume_values| Some(RunInput::Resume(resume_values))),
         None if !interrupts.is_empty() => prompt_or_print_interrupts(handle, &interrupts, out).await,
-        None if is_over(&state.next, record.status) => Err(nothing_to_resume(handle, "the run has ended")),
+        None if is_complete(&state.next, record.status) => Err(nothing_to_resume(handle, "the run has ended")),
         None => Ok(Some(RunInput::Continue)),
     }
 }
@@ -78,7 +78,7 @@ async fn prompt_or_print_interrupts(
 
 /// Returns true if nothing is left to do. An unfinished run may have died before its input was saved; then the
 /// thread is still at the end of the run before it.
-fn is_over(next_nodes: &[String], status: RunStatus) -> bool {
+fn is_complete(next_nodes: &[String], status: RunStatus) -> bool {
     let can_continue =
         matches!(status, RunStatus::Failed | RunStatus::Running | RunStatus::Suspended | RunStatus::Orphaned);
     next_nodes.is_empty() && !can_continue
@@ -98,9 +98,9 @@ mod tests {
     #[test]
     fn only_ended_runs_are_complete() {
         for status in [RunStatus::Running, RunStatus::Suspended, RunStatus::Orphaned, RunStatus::Failed] {
-            assert!(!is_over(&[], status), "{status:?}");
+            assert!(!is_complete(&[], status), "{status:?}");
         }
-        assert!(is_over(&[], RunStatus::Succeeded) && is_over(&[], RunStatus::Cancelled));
-        assert!(!is_over(&["say".to_owned()], RunStatus::Cancelled));
+        assert!(is_complete(&[], RunStatus::Succeeded) && is_complete(&[], RunStatus::Cancelled));
+        assert!(!is_complete(&["say".to_owned()], RunStatus::Cancelled));
     }
 }

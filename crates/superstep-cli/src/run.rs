@@ -31,7 +31,7 @@ pub(crate) async fn run(args: &RunArgs, global: &GlobalArgs, out: &Output) -> Re
     config.configure_assistant(&args.assistant, &args.graph).await?;
     config.configure_family(&args.family, &args.graph);
     let graph = graphs::find(&config, &args.graph)?;
-    let input = input(args.input.as_deref())?;
+    let input = read_input(args.input.as_deref())?;
     let (example, diagram) = (example(&*graph), graph.diagram());
     let runs = RunService::open([graph.clone()], config.open_storage(out).await?)?;
     let thread = match args.thread.as_deref() {
@@ -45,26 +45,27 @@ pub(crate) async fn run(args: &RunArgs, global: &GlobalArgs, out: &Output) -> Re
     }
     let summary = run_interactive(&runs, request, &mut RunView::new(args.stream, &diagram, *out), out).await;
     // An invalid thread id does not become valid with another input.
-    let is_about_input = |failure: &CliError| failure.is_input_error() && thread.is_valid();
-    let summary = summary.map_err(|failure| if is_about_input(&failure) { failure.help(example) } else { failure })?;
+    let needs_other_input = |failure: &CliError| failure.is_input_error() && thread.is_valid();
+    let summary =
+        summary.map_err(|failure| if needs_other_input(&failure) { failure.help(example) } else { failure })?;
     print_output(summary, args.stream, out)
 }
 
-/// Runs a run to its end, and prompts for the resume values of its interrupts if a user is present.
+/// Executes a run to its end, and prompts for the resume values of its interrupts if a user is present.
 pub(crate) async fn run_interactive(
     runs: &RunService,
     request: RunRequest,
     view: &mut dyn RunDisplay,
     out: &Output,
 ) -> Result<RunSummary, CliError> {
-    let options = request.context.clone();
+    let context = request.context.clone();
     let mut summary = run_to_end(runs, request, view).await?;
     while summary.status == RunStatus::AwaitingInput && !summary.interrupts.is_empty() && out.is_interactive() {
         let Some(resume_values) = interrupt_prompt::prompt_resume_values(&summary.interrupts, out).await? else {
             break;
         };
         let request =
-            RunRequest::new(&summary.graph, &summary.thread, RunInput::Resume(resume_values)).context(options.clone());
+            RunRequest::new(&summary.graph, &summary.thread, RunInput::Resume(resume_values)).context(context.clone());
         let (tokens, duration) = (summary.tokens, summary.duration);
         summary = run_to_end(runs, request, view).await?;
         (summary.tokens, summary.duration) = (summary.tokens + tokens, summary.duration + duration);
@@ -136,20 +137,20 @@ fn document(summary: &RunSummary) -> Map<String, Value> {
     }
 }
 
-/// Returns an unused thread id that is easy to type: the name of the graph, and a few random letters.
+/// Returns an unused thread id that is easy to type: the name of the graph, and a few random characters.
 pub(crate) async fn new_thread(runs: &RunService, graph: &str) -> Result<ThreadId, CliError> {
-    let name: String = graph.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).collect();
-    unused(runs, |letters| {
+    let name: String = graph.chars().map(|symbol| if symbol.is_ascii_alphanumeric() { symbol } else { '-' }).collect();
+    unused_thread(runs, |length| {
         let id = new_thread_id().to_string();
-        ThreadId::from(format!("{}-{}", &name[..name.len().min(40)], &id[id.len().saturating_sub(letters)..]))
+        ThreadId::from(format!("{}-{}", &name[..name.len().min(40)], &id[id.len().saturating_sub(length)..]))
     })
     .await
 }
 
-/// Returns the first id that no thread has; each attempt has one letter more.
-async fn unused(runs: &RunService, mut draw: impl FnMut(usize) -> ThreadId) -> Result<ThreadId, CliError> {
-    for letters in 6..=12 {
-        let thread = draw(letters);
+/// Returns the first id that no thread has; each attempt is one character longer.
+async fn unused_thread(runs: &RunService, mut new_id: impl FnMut(usize) -> ThreadId) -> Result<ThreadId, CliError> {
+    for length in 6..=12 {
+        let thread = new_id(length);
         if runs.find_thread(&thread).await?.is_none() {
             return Ok(thread);
         }
@@ -158,7 +159,7 @@ async fn unused(runs: &RunService, mut draw: impl FnMut(usize) -> ThreadId) -> R
 }
 
 /// Reads the input of a run: JSON, `@FILE`, `-` for stdin. Default: an empty object.
-fn input(argument: Option<&str>) -> Result<Value, CliError> {
+fn read_input(argument: Option<&str>) -> Result<Value, CliError> {
     let (source, text) = match argument {
         None => return Ok(json!({})),
         Some("-") => {
@@ -212,12 +213,12 @@ fn example(graph: &dyn ServedGraph) -> String {
 }
 
 fn is_nullable(field: &Value) -> bool {
-    field["type"].as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "null"))
+    field["type"].as_array().is_some_and(|types| types.iter().any(|name| name == "null"))
 }
 
 fn sample(field: &Value) -> Value {
-    let kind = field["type"].as_array().and_then(|kinds| kinds.first()).unwrap_or(&field["type"]);
-    match (field["enum"].get(0), kind.as_str()) {
+    let field_type = field["type"].as_array().and_then(|types| types.first()).unwrap_or(&field["type"]);
+    match (field["enum"].get(0), field_type.as_str()) {
         (Some(first), _) => first.clone(),
         (_, Some("string")) => json!("…"),
         (_, Some("integer" | "number")) => json!(1),
@@ -236,7 +237,7 @@ mod tests {
 
     /// R-CLI-4a: a new thread never gets the id of an existing one, which the run would continue.
     #[test]
-    fn a_fresh_thread_has_a_name_that_none_has() {
+    fn a_new_thread_gets_an_unused_id() {
         let threads = crate::runtime::block_on(async {
             let config = ServerConfig::new(Storage::memory());
             let existing = json!({
@@ -245,7 +246,7 @@ mod tests {
             });
             config.storage.store.put(["server", "threads"], "t-6", existing).await?;
             let runs = RunService::open([], config)?;
-            let first = unused(&runs, |letters| ThreadId::from(format!("t-{letters}"))).await?;
+            let first = unused_thread(&runs, |length| ThreadId::from(format!("t-{length}"))).await?;
             Ok((first, new_thread(&runs, "a b").await?))
         });
         let (first, second) = threads.expect("names");

@@ -1,4 +1,4 @@
-//! Runs one run to its end through the run service: forwards its events to the display, handles Ctrl-C, collects
+//! Executes one run to its end through the run service: forwards its events to the display, handles Ctrl-C, collects
 //! the result.
 
 use std::time::{Duration, Instant};
@@ -55,7 +55,7 @@ pub(crate) struct RunSummary {
     pub(crate) duration: Duration,
 }
 
-/// Runs a run to its end.
+/// Executes a run to its end.
 pub(crate) async fn run_to_end(
     runs: &RunService,
     request: RunRequest,
@@ -68,9 +68,9 @@ pub(crate) async fn run_to_end(
     let mut progress = RunProgress { after, ..RunProgress::default() };
     while progress.follow_events(runs, &thread, view, &mut signals).await? {}
     view.clear();
-    let (record, served) = (runs.get_thread(&thread).await?, runs.graph(&graph)?);
+    let (record, served_graph) = (runs.get_thread(&thread).await?, runs.graph(&graph)?);
     let interrupts = match record.status {
-        RunStatus::AwaitingInput => served.state(&thread).await?.interrupts().cloned().collect(),
+        RunStatus::AwaitingInput => served_graph.state(&thread).await?.interrupts().cloned().collect(),
         _ => Vec::new(),
     };
     let RunProgress { output, tokens, .. } = progress;

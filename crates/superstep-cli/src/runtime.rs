@@ -14,18 +14,18 @@ use crate::error::CliError;
 use crate::graphs;
 
 /// Time that the storage gets to close at the end.
-const CLOSING: Duration = Duration::from_secs(3);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Runs a future on a new runtime.
-pub(crate) fn block_on<T>(work: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
+pub(crate) fn block_on<T>(future: impl Future<Output = Result<T, CliError>>) -> Result<T, CliError> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.map_err(|error| {
         CliError::new(ErrorCode::Internal, format!("cannot start the async runtime: {}", error.kind()))
             .help("there may be too many processes on this machine")
     })?;
-    let result = runtime.block_on(work);
+    let result = runtime.block_on(future);
     // The storage closes when the last task drops its handle.
-    runtime.shutdown_timeout(CLOSING);
+    runtime.shutdown_timeout(CLOSE_TIMEOUT);
     result
 }
 
@@ -46,8 +46,8 @@ pub(crate) async fn open_thread(
     let graph = graphs::find(config, &record.graph)
         .map_err(|failure| failure.help(format!("thread `{thread}` belongs to graph `{}`", record.graph)))?;
     let runs = RunService::open([graph], server_config)?;
-    let served = runs.graph(&record.graph)?;
-    Ok(ThreadHandle { record, runs, graph: served })
+    let graph = runs.graph(&record.graph)?;
+    Ok(ThreadHandle { record, runs, graph })
 }
 
 /// Returns the record of a thread, or an error that suggests a similar id.
@@ -57,7 +57,7 @@ pub(crate) async fn find_thread(runs: &RunService, thread: &str) -> Result<Threa
     }
     let query = ThreadSearch { limit: Some(200), ..ThreadSearch::default() };
     let records = runs.search_threads(&query).await?;
-    let near = did_you_mean(thread, records.iter().map(|record| record.thread.as_str()));
-    let help = near.unwrap_or_else(|| "superstep threads".to_owned());
+    let similar = did_you_mean(thread, records.iter().map(|record| record.thread.as_str()));
+    let help = similar.unwrap_or_else(|| "superstep threads".to_owned());
     Err(CliError::new(ErrorCode::NotFound, format!("thread `{thread}` not found")).help(help))
 }

@@ -28,9 +28,10 @@ pub(crate) async fn serve(args: &ServeArgs, global: &GlobalArgs, out: &Output) -
         config.assistant = assistant;
     }
     config.family = args.family.clone();
-    let apps = graphs::all(&config)?;
+    let apps = graphs::served_apps(&config)?;
     let pages: Vec<String> = apps.iter().filter(|app| app.page.is_some()).map(|app| format!("/{}", app.name)).collect();
-    let graphs: Vec<String> = apps.iter().flat_map(|app: &App| &app.graphs).map(|it| it.name().to_owned()).collect();
+    let graphs: Vec<String> =
+        apps.iter().flat_map(|app: &App| &app.graphs).map(|graph| graph.name().to_owned()).collect();
     let mut server_config = config.open_storage(out).await?;
     server_config.host = args.host.clone().unwrap_or(server_config.host);
     server_config.port = args.port.unwrap_or(server_config.port);
@@ -46,7 +47,7 @@ pub(crate) async fn serve(args: &ServeArgs, global: &GlobalArgs, out: &Output) -
     let mut signals = ShutdownSignals::new()?;
     let server = superstep_server::serve(apps, server_config).await?;
     print_startup(&server, &pages, &graphs, (&config, out));
-    if args.open && !open(&server.url()) {
+    if args.open && !open_browser(&server.url()) {
         out.print_note("cannot open a browser");
     }
     signals.next().await;
@@ -72,8 +73,8 @@ fn print_startup(server: &Server, pages: &[String], graphs: &[String], (config, 
     out.print_note(format_args!("graphs  {graphs}"));
     out.print_note(format_args!("store   {}", config.checkpointer_name()));
     if server.recovered_runs() > 0 {
-        let number = u64::try_from(server.recovered_runs()).unwrap_or(u64::MAX);
-        out.print_note(format_args!("found {} left unfinished by an earlier server", pluralize(number, "run")));
+        let count = u64::try_from(server.recovered_runs()).unwrap_or(u64::MAX);
+        out.print_note(format_args!("found {} left unfinished by an earlier server", pluralize(count, "run")));
     }
     if std::io::stderr().is_terminal() {
         out.print_note("press Ctrl-C to stop");
@@ -81,7 +82,7 @@ fn print_startup(server: &Server, pages: &[String], graphs: &[String], (config, 
 }
 
 /// Opens a URL in the browser of the local user.
-fn open(url: &str) -> bool {
+fn open_browser(url: &str) -> bool {
     let (program, args): (&str, &[&str]) = match std::env::consts::OS {
         "macos" => ("open", &[]),
         "windows" => ("cmd", &["/C", "start", ""]),

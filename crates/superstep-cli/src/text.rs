@@ -34,26 +34,40 @@ pub(crate) fn truncate(text: &str, max: usize) -> String {
         return text;
     }
     let (mut shortened, mut used) = (String::new(), 0);
-    for letter in text.chars() {
-        used += letter.width().unwrap_or(0);
+    for symbol in text.chars() {
+        used += symbol.width().unwrap_or(0);
         if used + 1 > max {
             break;
         }
-        shortened.push(letter);
+        shortened.push(symbol);
     }
     shortened.push('…');
     shortened
 }
 
+/// Converts a text to one line and cuts its start off at a number of columns.
+pub(crate) fn tail(text: &str, max: usize) -> String {
+    let text = one_line(text);
+    let (mut start, mut used) = (text.len(), 0);
+    for (offset, symbol) in text.char_indices().rev() {
+        used += symbol.width().unwrap_or(0);
+        if used > max {
+            break;
+        }
+        start = offset;
+    }
+    text[start..].to_owned()
+}
+
 /// Converts a text to one line. Text from models and storage must not move the cursor or change colours.
 pub(crate) fn one_line(text: &str) -> String {
-    let text: String = text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect();
+    let text: String = text.chars().map(|symbol| if symbol.is_control() { ' ' } else { symbol }).collect();
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Removes control characters except line breaks and tabs.
 pub(crate) fn strip_control_characters(text: &str) -> String {
-    text.chars().filter(|letter| !letter.is_control() || matches!(letter, '\n' | '\t')).collect()
+    text.chars().filter(|symbol| !symbol.is_control() || matches!(symbol, '\n' | '\t')).collect()
 }
 
 /// Formats a value as indented JSON.
@@ -64,10 +78,10 @@ pub(crate) fn pretty(value: &Value) -> String {
 /// Escapes control characters in JSON text: the value stays the same, and the terminal is not affected.
 pub(crate) fn escaped(text: &str) -> String {
     let mut output = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter.is_control() && letter != '\n' {
-            true => output.push_str(&format!("\\u{:04x}", u32::from(letter))),
-            false => output.push(letter),
+    for symbol in text.chars() {
+        match symbol.is_control() && symbol != '\n' {
+            true => output.push_str(&format!("\\u{:04x}", u32::from(symbol))),
+            false => output.push(symbol),
         }
     }
     output
@@ -91,8 +105,8 @@ pub(crate) fn wrap(text: &str, max: usize) -> Vec<String> {
 }
 
 /// Pads a text with spaces to a number of columns.
-pub(crate) fn padded(text: &str, max: usize) -> String {
-    format!("{text}{}", " ".repeat(max.saturating_sub(columns(text))))
+pub(crate) fn padded(text: &str, target_columns: usize) -> String {
+    format!("{text}{}", " ".repeat(target_columns.saturating_sub(columns(text))))
 }
 
 /// Formats a duration: `0.3 s`, `2 min 5 s`.
@@ -106,14 +120,14 @@ pub(crate) fn format_duration(time: Duration) -> String {
 }
 
 /// Formats an amount: `1 token`, `2 tokens`.
-pub(crate) fn pluralize(number: u64, one: &str) -> String {
-    format!("{number} {one}{}", if number == 1 { "" } else { "s" })
+pub(crate) fn pluralize(number: u64, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
 /// Formats a timestamp in local time.
 pub(crate) fn format_timestamp(text: &str) -> String {
-    let moment = text.parse::<jiff::Timestamp>();
-    let local = moment.map(|moment| moment.to_zoned(jiff::tz::TimeZone::system()));
+    let timestamp = text.parse::<jiff::Timestamp>();
+    let local = timestamp.map(|timestamp| timestamp.to_zoned(jiff::tz::TimeZone::system()));
     local.map_or_else(|_| text.to_owned(), |local| local.strftime("%Y-%m-%d %H:%M:%S").to_string())
 }
 
@@ -122,15 +136,15 @@ pub(crate) fn summary(update: &Value) -> String {
     match update {
         Value::Object(fields) => {
             let fields = fields.iter().filter(|(name, _)| !name.starts_with("__"));
-            fields.map(|(name, value)| format!("{name}: {}", short(value))).collect::<Vec<_>>().join(", ")
+            fields.map(|(name, value)| format!("{name}: {}", value_text(value))).collect::<Vec<_>>().join(", ")
         }
         Value::Null => String::new(),
-        other => short(other),
+        other => value_text(other),
     }
 }
 
 /// Summarizes a value; a list of messages by the content of the last one.
-fn short(value: &Value) -> String {
+fn value_text(value: &Value) -> String {
     let message = value.as_array().and_then(|list| list.last()).unwrap_or(value);
     match message["content"].as_str().map_or(value, |_| &message["content"]) {
         Value::String(text) => one_line(text),
@@ -154,6 +168,7 @@ mod tests {
     #[test]
     fn wide_letters_take_two_columns_and_control_characters_none() {
         assert_eq!(truncate("日本語テキスト", 7), "日本語…");
+        assert_eq!(["日本語テキスト", "a\nb"].map(|text| tail(text, 7)), ["キスト", "a b"]);
         assert_eq!(truncate("a\u{1b}[31mb\nc", 20), "a [31mb c");
         assert_eq!(wrap("日本 語 a b", 6), ["日本", "語 a b"]);
         assert_eq!(strip_control_characters("a\u{1b}[2Jb\n"), "a[2Jb\n");

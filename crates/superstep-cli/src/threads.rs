@@ -39,12 +39,18 @@ async fn list(runs: &RunService, filter: &ListThreadsArgs, out: &Output) -> Resu
         return Ok(0);
     }
     if records.is_empty() {
-        out.print_note("no threads yet; `superstep run GRAPH` creates one");
+        let is_filtered = filter.graph.is_some() || filter.words.is_some();
+        let note = match is_filtered {
+            true => "no thread matches; `superstep threads` lists all threads",
+            false => "no threads yet; `superstep run GRAPH` creates one",
+        };
+        out.print_note(note);
     }
-    let widest = |of: fn(&ThreadRecord) -> usize| records.iter().map(of).max().unwrap_or(0);
-    let (threads, graphs) = (widest(|it| columns(it.thread.as_str())), widest(|it| columns(&it.graph)));
+    let widest = |columns_of: fn(&ThreadRecord) -> usize| records.iter().map(columns_of).max().unwrap_or(0);
+    let (thread_width, graph_width) = (widest(|it| columns(it.thread.as_str())), widest(|it| columns(&it.graph)));
     for record in &records {
-        let (thread, graph) = (padded(record.thread.as_str(), threads), padded(&one_line(&record.graph), graphs));
+        let (thread, graph) =
+            (padded(record.thread.as_str(), thread_width), padded(&one_line(&record.graph), graph_width));
         let status = padded(&status(record), 11);
         let line = format!("{thread}  {graph}  {status}  {}", format_timestamp(&record.updated_at));
         let title_width = width().saturating_sub(columns(&line) + 2).max(10);
@@ -62,10 +68,10 @@ fn status(record: &ThreadRecord) -> String {
 }
 
 async fn print_thread(config: &CliConfig, thread: &str, out: &Output) -> Result<u8, CliError> {
-    let ThreadHandle { record, graph: served, .. } =
+    let ThreadHandle { record, graph, .. } =
         open_thread(config, config.open_storage_read_only().await?, thread).await?;
-    let state = match served.status(&record.thread).await? {
-        Some(_) => Some(served.state(&record.thread).await?),
+    let state = match graph.status(&record.thread).await? {
+        Some(_) => Some(graph.state(&record.thread).await?),
         None => None,
     };
     if !out.is_text() {
@@ -87,7 +93,7 @@ async fn print_thread(config: &CliConfig, thread: &str, out: &Output) -> Result<
     row("superstep", &state.step.to_string());
     row("next", &next_nodes(&state));
     for interrupt in state.interrupts() {
-        row("question", interrupt_prompt::text(interrupt));
+        row("question", interrupt_prompt::prompt_text(interrupt));
     }
     Ok(0)
 }
@@ -106,8 +112,8 @@ async fn remove(runs: &RunService, threads: &[String], yes: bool, out: &Output) 
             return Err(CliError::usage("removing threads is permanent and needs confirmation")
                 .help(format!("superstep threads rm --yes {}", quoted.join(" "))));
         }
-        let number = u64::try_from(threads.len()).unwrap_or(u64::MAX);
-        if !interrupt_prompt::confirm(&format!("permanently remove {}?", pluralize(number, "thread")), out).await? {
+        let count = u64::try_from(threads.len()).unwrap_or(u64::MAX);
+        if !interrupt_prompt::confirm(&format!("permanently remove {}?", pluralize(count, "thread")), out).await? {
             return Ok(1);
         }
     }
@@ -166,7 +172,7 @@ pub(crate) async fn history(args: &HistoryArgs, global: &GlobalArgs, out: &Outpu
     }
     for (index, state) in states.iter().enumerate() {
         // The history is the newest first, so each state is compared with the next, older one.
-        let changed = changed(state, states.get(index + 1));
+        let changed = changed_fields(state, states.get(index + 1));
         let line = format!("{:>4}  {}  {}", state.step, state.checkpoint_id, format_timestamp(&state.created_at));
         out.print_result(format_args!("{line}  {}", styled(TextStyle::Faint, &format!("next: {}", next_nodes(state)))));
         if !changed.is_empty() {
@@ -177,9 +183,9 @@ pub(crate) async fn history(args: &HistoryArgs, global: &GlobalArgs, out: &Outpu
 }
 
 /// Lists the fields that differ from the earlier state, with their values.
-fn changed(state: &ThreadState, before: Option<&ThreadState>) -> String {
-    let (Some(now), empty) = (state.values.as_object(), Value::Null) else { return String::new() };
+fn changed_fields(state: &ThreadState, before: Option<&ThreadState>) -> String {
+    let (Some(current), empty) = (state.values.as_object(), Value::Null) else { return String::new() };
     let earlier = before.map_or(&empty, |before| &before.values);
-    let fields = now.iter().filter(|(name, value)| earlier.get(name.as_str()) != Some(value) && !value.is_null());
+    let fields = current.iter().filter(|(name, value)| earlier.get(name.as_str()) != Some(value) && !value.is_null());
     fields.map(|(name, value)| format!("{name}: {value}")).collect::<Vec<_>>().join(", ")
 }

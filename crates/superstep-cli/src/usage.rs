@@ -14,11 +14,11 @@ use crate::output::{self, Output, TextStyle, styled};
 pub(crate) const USAGE: u8 = 64;
 
 /// Parses the command line; returns an exit code if help or an error was printed.
-pub(crate) fn read(args: Vec<OsString>) -> Result<Cli, ExitCode> {
+pub(crate) fn parse_args(args: Vec<OsString>) -> Result<Cli, ExitCode> {
     // Clap may print before the flags are parsed.
     output::use_color(color_in(&args));
-    let read = Cli::command().try_get_matches_from(args).and_then(|matches| Cli::from_arg_matches(&matches));
-    let cli = read.map_err(|error| print_usage_error(&error))?;
+    let parsed = Cli::command().try_get_matches_from(args).and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = parsed.map_err(|error| print_usage_error(&error))?;
     output::use_color(cli.global.color);
     Ok(cli)
 }
@@ -63,7 +63,8 @@ fn similar_command(error: &clap::Error) -> Option<String> {
     did_you_mean(input, command.get_subcommands().filter(|it| !it.is_hide_set()).map(clap::Command::get_name))
 }
 
-/// Reduces an error of clap to the message with its list, and the advice: a tip, or the usage line.
+/// Reduces an error text of clap to two lines: the message, with the list that follows it, and the advice: the similar
+/// command, a tip, or the usage line.
 fn essential_lines(text: &str, similar: Option<String>) -> Vec<String> {
     let mut lines = text.lines().map(str::trim_end).filter(|line| !line.is_empty());
     let message = lines.next().unwrap_or_default().to_owned();
@@ -71,11 +72,11 @@ fn essential_lines(text: &str, similar: Option<String>) -> Vec<String> {
     let continuation = remaining.iter().take_while(|line| line.starts_with("  ") && !line.starts_with("  tip:"));
     let message = continuation.fold(message, |message, line| format!("{message} {}", line.trim()));
     let message = match message.strip_prefix("error:") {
-        Some(remaining) => format!("{}{remaining}", styled(TextStyle::Bad, "error:")),
+        Some(rest) => format!("{}{rest}", styled(TextStyle::Bad, "error:")),
         None => message,
     };
     let tip = remaining.iter().find_map(|line| line.trim().strip_prefix("tip: "));
     let usage = remaining.iter().find_map(|line| line.trim().strip_prefix("Usage: "));
-    let next = similar.as_deref().or(tip).or(usage).unwrap_or("superstep --help");
-    vec![message, format!("  help: {next}")]
+    let advice = similar.as_deref().or(tip).or(usage).unwrap_or("superstep --help");
+    vec![message, format!("  help: {advice}")]
 }

@@ -67,9 +67,9 @@ pub fn apply(
     state: &mut Arc<AnyState>,
     written: &mut FieldSet,
     updates: impl IntoIterator<Item = TaskUpdate>,
-    rules: ApplyOptions,
+    options: ApplyOptions,
 ) -> Result<Applied> {
-    apply_with_undo(schema, state, written, updates, rules).map(|(applied, _)| applied)
+    apply_with_undo(schema, state, written, updates, options).map(|(applied, _)| applied)
 }
 
 /// Same as [`apply`]; with `ApplyOptions::undoable` all writes can be undone.
@@ -78,16 +78,16 @@ pub(crate) fn apply_with_undo(
     state: &mut Arc<AnyState>,
     written: &mut FieldSet,
     updates: impl IntoIterator<Item = TaskUpdate>,
-    rules: ApplyOptions,
+    options: ApplyOptions,
 ) -> Result<(Applied, UndoLog)> {
     let mut updates = updates.into_iter();
     let Some(first) = updates.next() else { return Ok(Default::default()) };
     let mut nodes: SmallVec<[Arc<str>; 1]> = SmallVec::new();
     let second = updates.next();
-    if second.is_none() && has_no_conflict(schema, first.update.writes(), rules) {
+    if second.is_none() && has_no_conflict(schema, first.update.writes(), options) {
         nodes.push(first.node);
         let writes = first.update.into_iter().map(|write| TaskWrite { task: 0, write });
-        return Applier::new(schema, written, rules, &nodes).apply_all(state, writes, None);
+        return Applier::new(schema, written, options, &nodes).apply_all(state, writes, None);
     }
     let mut writes: SmallVec<[TaskWrite; 4]> = SmallVec::new();
     for (task, TaskUpdate { node, update }) in [first].into_iter().chain(second).chain(updates).enumerate() {
@@ -95,32 +95,32 @@ pub(crate) fn apply_with_undo(
         writes.extend(update.into_iter().map(|write| TaskWrite { task, write }));
     }
     write_conflict::resolve_conflicts(schema, &nodes, &mut writes)?;
-    let risky = fallible_fields(schema, &writes, rules);
+    let fallible = fallible_fields(schema, &writes, options);
     // Fields are independent, so fallible writes go first: then there is little to undo.
-    writes.sort_by_key(|write| (!risky.contains(write.write.field), write.write.field));
-    let last_risky = writes.iter().rposition(|write| risky.contains(write.write.field));
-    Applier::new(schema, written, rules, &nodes).apply_all(state, writes.into_iter(), last_risky)
+    writes.sort_by_key(|write| (!fallible.contains(write.write.field), write.write.field));
+    let last_fallible = writes.iter().rposition(|write| fallible.contains(write.write.field));
+    Applier::new(schema, written, options, &nodes).apply_all(state, writes.into_iter(), last_fallible)
 }
 
 /// Returns true if the writes of one task can be applied in sequence without an undo log: each write has its own
 /// field, and only the first can fail.
-fn has_no_conflict(schema: &Schema, writes: &[Write], rules: ApplyOptions) -> bool {
+fn has_no_conflict(schema: &Schema, writes: &[Write], options: ApplyOptions) -> bool {
     let is_repeated = |index: usize| writes[..index].iter().any(|earlier| earlier.field == writes[index].field);
     writes.len() <= 8
-        && (1..writes.len()).all(|index| !is_repeated(index) && !is_fallible(schema, &writes[index], rules))
+        && (1..writes.len()).all(|index| !is_repeated(index) && !is_fallible(schema, &writes[index], options))
 }
 
 /// Returns the fields with a write that may be rejected: by the reducer, by `set_once`, or because the value must
 /// be parsed first.
-fn fallible_fields(schema: &Schema, writes: &[TaskWrite], rules: ApplyOptions) -> FieldSet {
+fn fallible_fields(schema: &Schema, writes: &[TaskWrite], options: ApplyOptions) -> FieldSet {
     let writes = writes.iter().map(|write| &write.write);
-    writes.filter(|write| is_fallible(schema, write, rules)).map(|write| write.field).collect()
+    writes.filter(|write| is_fallible(schema, write, options)).map(|write| write.field).collect()
 }
 
-fn is_fallible(schema: &Schema, write: &Write, rules: ApplyOptions) -> bool {
+fn is_fallible(schema: &Schema, write: &Write, options: ApplyOptions) -> bool {
     let field = schema.field(write.field);
     let can_fail = field.is_fallible || field.has_checks() || field.is_type_checked;
-    can_fail || (rules.strict_set_once && field.flags.set_once) || !field.ops.is_native_type(write.mode, &write.value)
+    can_fail || (options.strict_set_once && field.flags.set_once) || !field.ops.is_native_type(write.mode, &write.value)
 }
 
 /// Undo log of applied updates.
@@ -150,7 +150,7 @@ pub(crate) struct TaskWrite {
 struct Applier<'a> {
     schema: &'a Schema,
     written: &'a mut FieldSet,
-    rules: ApplyOptions,
+    options: ApplyOptions,
     nodes: &'a [Arc<str>],
     applied: Applied,
     undo: UndoLog,
@@ -159,9 +159,9 @@ struct Applier<'a> {
 }
 
 impl<'a> Applier<'a> {
-    fn new(schema: &'a Schema, written: &'a mut FieldSet, rules: ApplyOptions, nodes: &'a [Arc<str>]) -> Self {
+    fn new(schema: &'a Schema, written: &'a mut FieldSet, options: ApplyOptions, nodes: &'a [Arc<str>]) -> Self {
         let (applied, undo, errors) = Default::default();
-        Self { schema, written, rules, nodes, applied, undo, errors }
+        Self { schema, written, options, nodes, applied, undo, errors }
     }
 
     /// Applies the writes in this order; every write before the last fallible one can be undone.
@@ -169,22 +169,22 @@ impl<'a> Applier<'a> {
         mut self,
         state: &mut Arc<AnyState>,
         writes: impl Iterator<Item = TaskWrite>,
-        last_risky: Option<usize>,
+        last_fallible: Option<usize>,
     ) -> Result<(Applied, UndoLog)> {
         if Arc::get_mut(state).is_none() {
             *state = self.schema.ops.copy(&**state);
         }
         let target = Arc::get_mut(state).expect("a copied state has a single owner");
         for (index, write) in writes.enumerate() {
-            let may_fail_later = last_risky.is_some_and(|last| index < last);
+            let may_fail_later = last_fallible.is_some_and(|last| index < last);
             // Rejected external values are reported after the last fallible write: all writes until then are
             // undone.
-            let undoable = self.rules.undoable || may_fail_later || !self.errors.is_empty();
-            let mut folded = self.apply_write(target, write, undoable);
-            if folded.is_ok() && !may_fail_later && !self.errors.is_empty() {
-                folded = Err(self.external_validation_error());
+            let undoable = self.options.undoable || may_fail_later || !self.errors.is_empty();
+            let mut result = self.apply_write(target, write, undoable);
+            if result.is_ok() && !may_fail_later && !self.errors.is_empty() {
+                result = Err(self.external_validation_error());
             }
-            if let Err(error) = folded {
+            if let Err(error) = result {
                 self.undo.run(target, self.written);
                 return Err(error);
             }
@@ -213,24 +213,24 @@ impl<'a> Applier<'a> {
             Some("add") => matches!(write.value, AnyValue::Native(_)),
             reducer => reducer == Some("add_messages"),
         };
-        let is_shown = field.is_fallible && !is_named;
-        let value_for_message = is_shown.then(|| write.value.clone());
-        let back = &mut self.undo.undo;
-        let folding = AssertUnwindSafe(|| match write.mode {
-            WriteMode::Reduce if undoable => field.ops.reduce_with_undo(state, write.value, back),
+        let needs_value = field.is_fallible && !is_named;
+        let value_for_message = needs_value.then(|| write.value.clone());
+        let undo = &mut self.undo.undo;
+        let write_field = AssertUnwindSafe(|| match write.mode {
+            WriteMode::Reduce if undoable => field.ops.reduce_with_undo(state, write.value, undo),
             WriteMode::Reduce => field.ops.reduce(state, write.value),
             WriteMode::Overwrite => {
                 if undoable {
-                    back.push(undo_to_current(field, state));
+                    undo.push(undo_to_current(field, state));
                 }
                 field.ops.overwrite(state, write.value)
             }
         });
         // A reducer is user code: its panic fails the superstep, never the process.
-        let folded = catch_unwind(folding).unwrap_or_else(|panic| {
+        let result = catch_unwind(write_field).unwrap_or_else(|panic| {
             Err(ValidationError::new(format!("the reducer panicked: {}", panic_message(&*panic))))
         });
-        let change = match folded {
+        let change = match result {
             Ok(change) => change,
             Err(error) => {
                 return Err(self.write_error(
@@ -268,7 +268,7 @@ impl<'a> Applier<'a> {
             return Ok(());
         }
         let message = format!("field `{}` is `set_once` and already has a value", field.name);
-        if self.rules.strict_set_once {
+        if self.options.strict_set_once {
             return Err(Error::new(ErrorCode::SetOnceViolation, message)
                 .with_help("omit the field, start a new thread, or remove `set_once`")
                 .with_node(&**node));
@@ -297,7 +297,7 @@ impl<'a> Applier<'a> {
     /// Rejects a value that its field does not accept: a node's value fails at once, an external value is added to
     /// the list.
     fn reject_value(&mut self, id: FieldId, node: &Arc<str>, error: ValidationError) -> Result<()> {
-        if self.rules.external_source.is_none() {
+        if self.options.external_source.is_none() {
             return Err(self.write_error(id, node, error));
         }
         let code = error.code.unwrap_or(ErrorCode::InputInvalid);
@@ -311,13 +311,13 @@ impl<'a> Applier<'a> {
         let (codes, diagnostics): (Vec<_>, Vec<_>) = std::mem::take(&mut self.errors).into_iter().unzip();
         let is_type = codes.iter().all(|code| *code == ErrorCode::TypeMismatch);
         let code = if is_type { ErrorCode::TypeMismatch } else { ErrorCode::InputInvalid };
-        Error::with_diagnostics(code, self.rules.external_source.unwrap_or_default(), diagnostics)
+        Error::with_diagnostics(code, self.options.external_source.unwrap_or_default(), diagnostics)
     }
 
-    fn write_error(&self, id: FieldId, node: &Arc<str>, fault: ValidationError) -> Error {
-        let message = format!("field `{}`: {fault}", self.schema.field(id).name);
-        let error = Error::new(fault.code.unwrap_or(ErrorCode::ReducerFailed), message).with_node(&**node);
-        match fault.help {
+    fn write_error(&self, id: FieldId, node: &Arc<str>, cause: ValidationError) -> Error {
+        let message = format!("field `{}`: {cause}", self.schema.field(id).name);
+        let error = Error::new(cause.code.unwrap_or(ErrorCode::ReducerFailed), message).with_node(&**node);
+        match cause.help {
             Some(help) => error.with_help(help),
             None => error,
         }
@@ -329,10 +329,7 @@ impl<'a> Applier<'a> {
 fn undo_to_current(field: &Field, state: &AnyState) -> UndoFn {
     let (ops, before) = (field.ops.clone(), field.ops.delta(state, &Change::Set));
     Box::new(move |state| {
-        ops.apply_delta(state, &Change::Set, before).expect(
-            "a value taken from a field \
-         matches that field",
-        )
+        ops.apply_delta(state, &Change::Set, before).expect("a value taken from a field matches that field")
     })
 }
 

@@ -86,8 +86,8 @@ mod tests {
     use super::*;
 
     fn merged(set: &[&str], removed: &[&str]) -> Change {
-        let own = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect();
-        Change::Merged { set: own(set), removed: own(removed) }
+        let to_strings = |keys: &[&str]| keys.iter().map(|key| (*key).to_owned()).collect();
+        Change::Merged { set: to_strings(set), removed: to_strings(removed) }
     }
 
     #[test]

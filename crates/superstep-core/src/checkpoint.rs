@@ -316,8 +316,8 @@ pub struct StoredParentCommand {
 impl From<&ParentCommand> for StoredParentCommand {
     fn from(command: &ParentCommand) -> Self {
         let (mut goto, mut sends) = (Vec::new(), Vec::new());
-        for hop in command.goto.targets() {
-            match hop {
+        for target in command.goto.targets() {
+            match target {
                 GotoTarget::Node(endpoint) => goto.push(endpoint.to_string()),
                 GotoTarget::Send(send) => {
                     let stored = StoredSend { index: 0, payload: send.payload.clone(), timeout: send.timeout };

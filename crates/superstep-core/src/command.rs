@@ -49,8 +49,8 @@ pub enum GotoTarget {
 ///
 /// ```
 /// use superstep_core::command::{Goto, SendTo};
-/// let go = Goto::node("tools").and_node("log").and_send(SendTo::new("worker", 7));
-/// assert_eq!(go.len(), 3);
+/// let goto = Goto::node("tools").and_node("log").and_send(SendTo::new("worker", 7));
+/// assert_eq!(goto.len(), 3);
 /// assert!(Goto::none().is_empty());
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -31,7 +31,7 @@ use serde_json::Value;
 /// ```
 /// use superstep_core::diagram::{Diagram, DiagramEdge, DiagramNode, EdgeKind, NodeKind};
 ///
-/// let drawing = Diagram {
+/// let diagram = Diagram {
 ///     name: "agent".into(),
 ///     nodes: vec![
 ///         DiagramNode::new("__start__", NodeKind::Start),
@@ -43,8 +43,8 @@ use serde_json::Value;
 ///         DiagramEdge::new("think", "__end__", EdgeKind::Conditional).labelled("done"),
 ///     ],
 /// };
-/// assert!(drawing.to_text().contains("think ┄► __end__  (done)"));
-/// assert_eq!(drawing.to_json()["edges"][1]["conditional"], true);
+/// assert!(diagram.to_text().contains("think ┄► __end__  (done)"));
+/// assert_eq!(diagram.to_json()["edges"][1]["conditional"], true);
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Diagram {
@@ -269,8 +269,8 @@ impl Diagram {
     /// use superstep_core::diagram::{Diagram, DiagramEdge, EdgeKind};
     ///
     /// let edges = vec![DiagramEdge::new("a", "b", EdgeKind::Plain)];
-    /// let drawing = Diagram { name: "pair".into(), nodes: vec![], edges };
-    /// assert!(drawing.to_text().ends_with("a ─► b\n"));
+    /// let diagram = Diagram { name: "pair".into(), nodes: vec![], edges };
+    /// assert!(diagram.to_text().ends_with("a ─► b\n"));
     /// ```
     #[must_use]
     pub fn to_text(&self) -> String {
@@ -322,9 +322,9 @@ mod tests {
     /// R-FWK-10: the JSON format contains joins, metadata, deferred nodes and subgraphs.
     #[test]
     fn json_contains_joins_metadata_and_subgraphs() {
-        let mut drawing = fixtures::join();
-        drawing.nodes[1].metadata.insert("owner".into(), json!({ "team": "search" }));
-        let drawn = drawing.to_json();
+        let mut diagram = fixtures::join();
+        diagram.nodes[1].metadata.insert("owner".into(), json!({ "team": "search" }));
+        let drawn = diagram.to_json();
         assert_eq!(drawn["nodes"][1]["metadata"], json!({ "owner": { "team": "search" } }));
         assert_eq!(drawn["nodes"][4]["deferred"], true);
         assert_eq!(

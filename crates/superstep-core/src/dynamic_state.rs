@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use crate::change::Change;
 use crate::error::ErrorCode;
-use crate::field::{AnyState, FieldOps, UndoFn, read, stamp_with};
+use crate::field::{AnyState, FieldOps, UndoFn, parse_json, update_native};
 use crate::json_reducer::{self, JsonReducer};
 use crate::message::{MessageId, MessageUpdates, Messages};
 use crate::reducer::{AddMessages, Reducer};
@@ -96,9 +96,9 @@ impl DynamicState {
     /// Returns all values as one JSON object.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let seen = self.names.iter().filter(|(_, index)| self.slots[**index] != FieldSlot::Hidden);
+        let visible = self.names.iter().filter(|(_, index)| self.slots[**index] != FieldSlot::Hidden);
         let mut object: Map<String, Value> =
-            seen.map(|(name, _)| (name.to_string(), self.get(name).into_owned())).collect();
+            visible.map(|(name, _)| (name.to_string(), self.get(name).into_owned())).collect();
         object.extend(self.undeclared_fields().cloned().unwrap_or_default());
         Value::Object(object)
     }
@@ -182,8 +182,8 @@ impl DynamicReducer {
 /// Operations on one field of a [`DynamicState`].
 pub(crate) struct DynamicField {
     pub(crate) index: usize,
-    pub(crate) kind: FieldType,
-    pub(crate) rule: DynamicReducer,
+    pub(crate) field_type: FieldType,
+    pub(crate) reducer: DynamicReducer,
     pub(crate) types: TypeChecks,
     pub(crate) default: DefaultValue,
 }
@@ -201,14 +201,14 @@ impl DynamicField {
 
     pub(crate) fn initial(&self) -> FieldSlot {
         let value = self.default.make();
-        match self.rule {
+        match self.reducer {
             DynamicReducer::Messages => FieldSlot::Messages(serde_json::from_value(value).unwrap_or_default()),
             _ => FieldSlot::Json(value),
         }
     }
 
-    fn read_slot(&self, value: AnyValue) -> Result<FieldSlot, ValidationError> {
-        match self.rule {
+    fn parse_slot(&self, value: AnyValue) -> Result<FieldSlot, ValidationError> {
+        match self.reducer {
             DynamicReducer::Messages => value.into_value().map(FieldSlot::Messages),
             _ => value.to_json().map(FieldSlot::Json),
         }
@@ -217,7 +217,7 @@ impl DynamicField {
     /// Returns the undo step for the next write to this field.
     fn undo_next(&self, state: &AnyState) -> UndoFn {
         let index = self.index;
-        let slot_of = move |state: &mut AnyState, value: FieldSlot| {
+        let set_slot = move |state: &mut AnyState, value: FieldSlot| {
             state.downcast_mut::<DynamicState>().expect("a dynamic schema is only used with `DynamicState`").slots
                 [index] = value;
         };
@@ -225,24 +225,23 @@ impl DynamicField {
             // A long list is not cloned for the undo of an append; its length suffices.
             FieldSlot::Json(Value::Array(items))
                 if matches!(
-                    self.rule,
+                    self.reducer,
                     DynamicReducer::Named(JsonReducer::Add | JsonReducer::Append | JsonReducer::Capped(_))
                 ) =>
             {
                 let length = items.len();
                 Box::new(move |state| {
-                    let record = state.downcast_mut::<DynamicState>().expect(
-                        "a dynamic schema is only used with \
-                             `DynamicState`",
-                    );
-                    if let FieldSlot::Json(Value::Array(items)) = &mut record.slots[index] {
+                    let dynamic_state = state
+                        .downcast_mut::<DynamicState>()
+                        .expect("a dynamic schema is only used with `DynamicState`");
+                    if let FieldSlot::Json(Value::Array(items)) = &mut dynamic_state.slots[index] {
                         items.truncate(length);
                     }
                 })
             }
             slot => {
                 let slot = slot.clone();
-                Box::new(move |state| slot_of(state, slot))
+                Box::new(move |state| set_slot(state, slot))
             }
         }
     }
@@ -250,11 +249,11 @@ impl DynamicField {
 
 impl FieldOps for DynamicField {
     fn reduce(&self, state: &mut AnyState, input: AnyValue) -> Result<Change, ValidationError> {
-        match (self.slot_mut(state), &self.rule) {
+        match (self.slot_mut(state), &self.reducer) {
             (FieldSlot::Messages(messages), _) => messages.reduce(input.into_value::<MessageUpdates>()?),
             (FieldSlot::Json(current), DynamicReducer::Named(reducer)) => reducer.reduce(current, input.into_value()?),
-            (FieldSlot::Json(current), DynamicReducer::Custom(fold)) => {
-                *current = fold(current.clone(), input.into_value()?)?;
+            (FieldSlot::Json(current), DynamicReducer::Custom(reduce)) => {
+                *current = reduce(current.clone(), input.into_value()?)?;
                 Ok(Change::Set)
             }
             (FieldSlot::Json(_), DynamicReducer::Messages) => {
@@ -265,12 +264,12 @@ impl FieldOps for DynamicField {
     }
 
     fn overwrite(&self, state: &mut AnyState, value: AnyValue) -> Result<Change, ValidationError> {
-        *self.slot_mut(state) = self.read_slot(value)?;
+        *self.slot_mut(state) = self.parse_slot(value)?;
         Ok(Change::Set)
     }
 
-    fn is_native_type(&self, how: WriteMode, value: &AnyValue) -> bool {
-        match (&self.rule, how) {
+    fn is_native_type(&self, mode: WriteMode, value: &AnyValue) -> bool {
+        match (&self.reducer, mode) {
             (DynamicReducer::Messages, WriteMode::Reduce) => value.get::<MessageUpdates>().is_some(),
             (DynamicReducer::Messages, WriteMode::Overwrite) => value.get::<Messages>().is_some(),
             _ => matches!(value, AnyValue::Json(_)),
@@ -281,9 +280,9 @@ impl FieldOps for DynamicField {
         &self,
         state: &mut AnyState,
         input: AnyValue,
-        back: &mut Vec<UndoFn>,
+        undo_steps: &mut Vec<UndoFn>,
     ) -> Result<Change, ValidationError> {
-        back.push(self.undo_next(state));
+        undo_steps.push(self.undo_next(state));
         self.reduce(state, input)
     }
 
@@ -296,14 +295,14 @@ impl FieldOps for DynamicField {
         }
     }
 
-    fn apply_delta(&self, state: &mut AnyState, change: &Change, part: AnyValue) -> Result<(), ValidationError> {
-        let is_null = || part.get::<Value>().is_some_and(Value::is_null);
+    fn apply_delta(&self, state: &mut AnyState, change: &Change, delta: AnyValue) -> Result<(), ValidationError> {
+        let is_null = || delta.get::<Value>().is_some_and(Value::is_null);
         match self.slot_mut(state) {
             // A thread that started before the field held messages has no value in it.
             FieldSlot::Messages(messages) if *change == Change::Set && is_null() => *messages = Messages::default(),
-            FieldSlot::Messages(messages) if *change == Change::Set => *messages = part.into_value()?,
-            FieldSlot::Messages(messages) => messages.apply_delta(change, part.into_value()?)?,
-            FieldSlot::Json(value) => json_reducer::apply_delta(value, change, &part.to_json()?)?,
+            FieldSlot::Messages(messages) if *change == Change::Set => *messages = delta.into_value()?,
+            FieldSlot::Messages(messages) => messages.apply_delta(change, delta.into_value()?)?,
+            FieldSlot::Json(value) => json_reducer::apply_delta(value, change, &delta.to_json()?)?,
             FieldSlot::Hidden => return Err(hidden_field_error()),
         }
         Ok(())
@@ -314,11 +313,11 @@ impl FieldOps for DynamicField {
     }
 
     fn parse_update(&self, value: Value) -> Result<AnyValue, Vec<ValidationError>> {
-        if let DynamicReducer::Messages = self.rule {
+        if let DynamicReducer::Messages = self.reducer {
             return AddMessages::parse_update(value).map(AnyValue::native);
         }
-        if self.types == TypeChecks::Enforce && !self.rule.accepts_items() && !value.is_null() {
-            self.kind.check(&value).map_err(|errors| {
+        if self.types == TypeChecks::Enforce && !self.reducer.accepts_items() && !value.is_null() {
+            self.field_type.check(&value).map_err(|errors| {
                 errors.into_iter().map(|error| error.with_code(ErrorCode::TypeMismatch)).collect::<Vec<_>>()
             })?;
         }
@@ -326,24 +325,24 @@ impl FieldOps for DynamicField {
     }
 
     fn parse_value(&self, value: Value) -> Result<AnyValue, Vec<ValidationError>> {
-        if let DynamicReducer::Messages = self.rule {
-            return read::<Messages>(value).map(AnyValue::native);
+        if let DynamicReducer::Messages = self.reducer {
+            return parse_json::<Messages>(value).map(AnyValue::native);
         }
         if self.types == TypeChecks::Enforce && !value.is_null() {
-            self.kind.check(&value)?;
+            self.field_type.check(&value)?;
         }
         Ok(AnyValue::json(value))
     }
 
     fn assign_ids(&self, input: &mut AnyValue, new_id: &mut dyn FnMut() -> String) {
-        if let DynamicReducer::Messages = self.rule {
-            stamp_with(input, |edits: &mut MessageUpdates| edits.assign_ids(&mut || MessageId::from(new_id())));
+        if let DynamicReducer::Messages = self.reducer {
+            update_native(input, |updates: &mut MessageUpdates| updates.assign_ids(&mut || MessageId::from(new_id())));
         }
     }
 
     fn check_type(&self, state: &AnyState) -> Vec<ValidationError> {
         match self.slot(state) {
-            FieldSlot::Json(value) if !value.is_null() => self.kind.check(value).err().unwrap_or_default(),
+            FieldSlot::Json(value) if !value.is_null() => self.field_type.check(value).err().unwrap_or_default(),
             _ => Vec::new(),
         }
     }
@@ -380,11 +379,11 @@ impl StateOps for DynamicStateOps {
 }
 
 /// Returns the JSON Schema of a dynamic field.
-pub(crate) fn json_schema(kind: &FieldType) -> Value {
-    match kind {
+pub(crate) fn json_schema(field_type: &FieldType) -> Value {
+    match field_type {
         FieldType::Messages => {
             serde_json::to_value(schemars::schema_for!(Messages)).unwrap_or_else(|_| json!({ "type": "array" }))
         }
-        kind => kind.to_json_schema(),
+        field_type => field_type.to_json_schema(),
     }
 }

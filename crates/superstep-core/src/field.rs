@@ -18,7 +18,7 @@ use crate::value::AnyValue;
 mod typed;
 
 pub use typed::{FieldAccess, TypedField, UntrackedField};
-pub(crate) use typed::{read, stamp_with};
+pub(crate) use typed::{parse_json, update_native};
 
 /// A full state whose type only its schema knows.
 pub type AnyState = dyn Any + Send + Sync;
@@ -41,9 +41,9 @@ pub trait FieldOps: Send + Sync {
     fn overwrite(&self, state: &mut AnyState, value: AnyValue) -> Result<Change, ValidationError>;
 
     /// Returns true if a value has the Rust type that this write needs, so that the value need not be parsed first.
-    fn is_native_type(&self, how: WriteMode, value: &AnyValue) -> bool;
+    fn is_native_type(&self, mode: WriteMode, value: &AnyValue) -> bool;
 
-    /// Same as [`FieldOps::reduce`]; pushes the undo step onto `back` before anything is changed.
+    /// Same as [`FieldOps::reduce`]; pushes the undo step onto `undo_steps` before anything is changed.
     ///
     /// # Errors
     /// Same as [`FieldOps::reduce`].
@@ -51,7 +51,7 @@ pub trait FieldOps: Send + Sync {
         &self,
         state: &mut AnyState,
         input: AnyValue,
-        back: &mut Vec<UndoFn>,
+        undo_steps: &mut Vec<UndoFn>,
     ) -> Result<Change, ValidationError>;
 
     /// Returns the delta of the field for a change, read after the change.
@@ -61,7 +61,7 @@ pub trait FieldOps: Send + Sync {
     ///
     /// # Errors
     /// Returns an error if the delta does not fit the field.
-    fn apply_delta(&self, state: &mut AnyState, change: &Change, part: AnyValue) -> Result<(), ValidationError>;
+    fn apply_delta(&self, state: &mut AnyState, change: &Change, delta: AnyValue) -> Result<(), ValidationError>;
 
     /// Returns the value as JSON.
     ///

@@ -158,7 +158,7 @@ pub(crate) mod tests {
             }
             Err(message) => {
                 assert_eq!(result.map_err(|error| error.message), Err(message.to_string()), "{row}");
-                assert_eq!(value, current, "{row}: a failed fold changes nothing");
+                assert_eq!(value, current, "{row}: a failed reduction changes nothing");
             }
         }
     }
@@ -210,8 +210,10 @@ pub(crate) mod tests {
         let message = r#"expected one of "low", "high", null, 3, found "hihg""#;
         check(reducer, json!("low"), json!("hihg"), Err(message));
         check(reducer, json!("low"), json!([3]), Err(r#"expected one of "low", "high", null, 3, found array of 1"#));
-        let error =
-            JsonReducer::parse(reducer).expect("known").reduce(&mut json!(3), json!("hihg")).expect_err("refused");
+        let error = JsonReducer::parse(reducer)
+            .expect("a known name")
+            .reduce(&mut json!(3), json!("hihg"))
+            .expect_err("rejected");
         assert_eq!(error.help.as_deref(), Some("did you mean `high`?"));
     }
 
@@ -239,7 +241,7 @@ pub(crate) mod tests {
             "merge_by:id",
             "capped:3",
         ];
-        names.map(|name| JsonReducer::parse(name).expect("known")).to_vec()
+        names.map(|name| JsonReducer::parse(name).expect("a known name")).to_vec()
     }
 
     /// Small alphabets, so that equal keys, equal items and overflow happen often.

@@ -168,14 +168,14 @@ enum TaskStatus {
 struct TaskSlot {
     task: NextTask,
     status: TaskStatus,
-    records: Option<Arc<BTreeMap<String, AnyValue>>>,
+    recorded_results: Option<Arc<BTreeMap<String, AnyValue>>>,
 }
 
 /// The output of a task after validation against schema and topology.
 #[derive(Default)]
 struct ResolvedOutput {
     update: Update,
-    leads: Routing,
+    routing: Routing,
     parent_command: Option<Box<crate::command::ParentCommand>>,
     cached: bool,
 }
@@ -192,10 +192,11 @@ pub struct Machine {
     has_ready: bool,
     /// No slot before this index is ready or running.
     first_active_slot: usize,
-    folded: Option<Applied>,
+    /// Changes of a superstep of one task, which are applied when the task ends.
+    early_applied: Option<Applied>,
     phase: Phase,
     latest_checkpoint: Option<CheckpointId>,
-    /// The newest durable checkpoint; `head` is ahead of it while a commit is in flight.
+    /// The newest durable checkpoint; `latest_checkpoint` is ahead of it while a commit is in flight.
     latest_durable: Option<CheckpointId>,
     checkpoint_in_flight: Option<CheckpointId>,
     /// Work that is deferred to the end of the run, with exit durability.
@@ -252,7 +253,7 @@ impl Machine {
                             return Action::Run(ready);
                         }
                     }
-                    if self.has_open() {
+                    if self.has_unfinished_tasks() {
                         return Action::Wait;
                     }
                     self.complete_superstep();
@@ -356,10 +357,10 @@ impl Machine {
 
     /// Returns true if the state is ahead of the newest durable checkpoint.
     fn has_unsaved_state(&self) -> bool {
-        let is_step = |commit: &Commit| commit.checkpoint.is_some();
-        let is_under_way =
-            self.checkpoint_in_flight.is_some() || self.pending_commits.iter().any(|(commit, _)| is_step(commit));
-        self.config.lease.is_some() && (is_under_way || self.folded.is_some())
+        let has_checkpoint = |commit: &Commit| commit.checkpoint.is_some();
+        let is_in_flight = self.checkpoint_in_flight.is_some()
+            || self.pending_commits.iter().any(|(commit, _)| has_checkpoint(commit));
+        self.config.lease.is_some() && (is_in_flight || self.early_applied.is_some())
     }
 
     fn next_names(&self) -> Vec<Arc<str>> {
@@ -411,7 +412,7 @@ impl Machine {
 
     /// Returns true if a task is ready or running. Visits each slot once per superstep, because an ended task stays
     /// ended.
-    fn has_open(&mut self) -> bool {
+    fn has_unfinished_tasks(&mut self) -> bool {
         let is_open = |slot: &TaskSlot| matches!(slot.status, TaskStatus::Ready | TaskStatus::Running);
         while self.slots.get(self.first_active_slot).is_some_and(|slot| !is_open(slot)) {
             self.first_active_slot += 1;
@@ -437,18 +438,18 @@ impl Machine {
             node: slot.task.node,
             view: self.node_view(slot.task.node),
             send: slot.task.send.clone(),
-            key: self.key(&slot.task),
+            key: self.task_id_parts(&slot.task),
             id_node_name: slot.task.id_node_name().cloned(),
             step: self.position.step + 1,
             remaining: self.remaining(),
             resume_values: self.resume_values.clone(),
-            recorded_results: slot.records.clone(),
+            recorded_results: slot.recorded_results.clone(),
             checkpoint: self.latest_checkpoint,
-            unsaved_checkpoint: self.draft(),
+            unsaved_checkpoint: self.unsaved_checkpoint(),
         }
     }
 
-    fn key(&self, task: &NextTask) -> TaskIdParts {
+    fn task_id_parts(&self, task: &NextTask) -> TaskIdParts {
         // Without a checkpoint the id is derived from the parent task: an unsaved subgraph gets the same task ids
         // when it runs again.
         let unsaved = || self.config.parent_task.map_or(self.config.run.bits(), TaskId::bits);
@@ -461,7 +462,7 @@ impl Machine {
 
     fn task_id(&self, task: &NextTask) -> TaskId {
         let name = task.id_node_name().unwrap_or_else(|| &self.graph.node(task.node).name);
-        self.key(task).id(&self.config.namespace, name)
+        self.task_id_parts(task).id(&self.config.namespace, name)
     }
 
     fn stop(&mut self) -> Action {

@@ -20,7 +20,7 @@ mod tests;
 
 pub use content::{Content, ContentPart, Media, MediaSource};
 pub use list::{Messages, MessagesIter};
-pub(crate) use tokens::of_text as tokens_of_text;
+pub(crate) use tokens::tokens_of_text;
 pub use tokens::{TokenCount, count_tokens};
 pub use trim::{TrimOptions, TrimResult, add_missing_tool_results, trim};
 pub use update::{MessageUpdate, MessageUpdates, RemoveAll, RemoveMessage};
@@ -56,7 +56,7 @@ pub struct Message {
     pub name: Option<String>,
     /// Tool calls that an assistant requests.
     pub tool_calls: Vec<ToolCall>,
-    /// Id of the call that a tool message answers.
+    /// Id of the call whose result a tool message contains.
     pub tool_call_id: Option<String>,
     /// Status of the tool call; only written and parsed for tool messages.
     pub status: ToolStatus,
@@ -103,7 +103,7 @@ impl Message {
         Self::new(Role::System, content)
     }
 
-    /// Creates the tool message that answers the call with this id.
+    /// Creates the tool message with the result of the call with this id.
     pub fn tool(call_id: impl Into<String>, content: impl Into<Content>) -> Self {
         Self { tool_call_id: Some(call_id.into()), ..Self::new(Role::Tool, content) }
     }
@@ -222,7 +222,7 @@ pub enum Role {
 /// One tool call that an assistant requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolCall {
-    /// Id that the answer must carry.
+    /// Id that the tool result must have.
     pub id: String,
     /// Name of the tool.
     pub name: String,

@@ -169,9 +169,9 @@ impl ChatResponse {
     pub fn json(&self) -> Result<Value> {
         let text = self.message.text();
         serde_json::from_str(strip_code_fence(&text)).map_err(|error| {
-            let diagnostic =
+            let reason =
                 if self.stop == StopReason::Length { "the response was truncated" } else { "the response is not JSON" };
-            ModelErrorKind::InvalidResponse.error(&self.model, format!("{diagnostic}: {error}"))
+            ModelErrorKind::InvalidResponse.error(&self.model, format!("{reason}: {error}"))
         })
     }
 
@@ -201,12 +201,12 @@ impl ChatResponse {
         let validator = jsonschema::validator_for(&format.schema).map_err(|error| {
             Error::new(ErrorCode::ConfigInvalid, format!("`{}` is not a valid JSON Schema: {error}", format.name))
         })?;
-        let diagnostics: Vec<String> =
+        let violations: Vec<String> =
             validator.iter_errors(&value).take(5).map(|error| format!("{}: {error}", error.instance_path())).collect();
-        match diagnostics.is_empty() {
+        match violations.is_empty() {
             true => Ok(value),
             false => {
-                let message = format!("the response violates the schema `{}`: {}", format.name, diagnostics.join("; "));
+                let message = format!("the response violates the schema `{}`: {}", format.name, violations.join("; "));
                 Err(ModelErrorKind::InvalidResponse.error(&self.model, message))
             }
         }
@@ -227,7 +227,7 @@ fn strip_code_fence(text: &str) -> &str {
 mod tests {
     use super::*;
 
-    fn answer(text: &str) -> ChatResponse {
+    fn response(text: &str) -> ChatResponse {
         ChatResponse::new(Message::assistant(text), ModelInfo::new("scripted", "test", ModelKind::Rules))
     }
 
@@ -240,14 +240,14 @@ mod tests {
             city: String,
         }
         let paris = CityResponse { city: "Paris".to_owned() };
-        assert_eq!(answer(r#"{"city": "Paris"}"#).parse::<CityResponse>().unwrap(), paris);
-        assert_eq!(answer("```json\n{\"city\": \"Paris\"}\n```").parse::<CityResponse>().unwrap(), paris);
-        assert_eq!(answer("```{\"city\": \"Paris\"}```").parse::<CityResponse>().unwrap(), paris);
-        let parse_error = answer(r#"{"city": 7}"#).parse::<CityResponse>().unwrap_err();
+        assert_eq!(response(r#"{"city": "Paris"}"#).parse::<CityResponse>().unwrap(), paris);
+        assert_eq!(response("```json\n{\"city\": \"Paris\"}\n```").parse::<CityResponse>().unwrap(), paris);
+        assert_eq!(response("```{\"city\": \"Paris\"}```").parse::<CityResponse>().unwrap(), paris);
+        let parse_error = response(r#"{"city": 7}"#).parse::<CityResponse>().unwrap_err();
         assert_eq!(parse_error.code(), ErrorCode::ModelBadAnswer);
         assert!(parse_error.message().contains("`city`"), "{parse_error}");
-        assert_eq!(answer("Paris!").json().unwrap_err().code(), ErrorCode::ModelBadAnswer);
-        let cut = answer(r#"{"city": "Par"#).with_stop(StopReason::Length);
+        assert_eq!(response("Paris!").json().unwrap_err().code(), ErrorCode::ModelBadAnswer);
+        let cut = response(r#"{"city": "Par"#).with_stop(StopReason::Length);
         assert!(cut.json().unwrap_err().message().contains("the response was truncated"));
     }
 
@@ -257,8 +257,8 @@ mod tests {
     fn an_answer_is_checked_against_its_schema() {
         let schema = serde_json::json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
         let format = ResponseFormat::new("count", schema);
-        assert!(answer(r#"{"n": 1}"#).validate(&format).is_ok());
-        let error = answer(r#"{"n": "one"}"#).validate(&format).unwrap_err();
+        assert!(response(r#"{"n": 1}"#).validate(&format).is_ok());
+        let error = response(r#"{"n": "one"}"#).validate(&format).unwrap_err();
         assert_eq!(ModelErrorKind::from_error(&error), Some(ModelErrorKind::InvalidResponse));
         assert!(error.message().contains("/n"), "{error}");
     }

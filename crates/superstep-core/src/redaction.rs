@@ -278,9 +278,9 @@ impl Redaction {
     fn find(&self, text: &str) -> Vec<Match> {
         let rules = &*self.0;
         let mut hits = scan::find(text, rules.kinds);
-        for (index, own) in rules.custom_patterns.iter().enumerate() {
-            let regex_match = own.pattern.find_iter(text).filter(|regex_match| !regex_match.is_empty());
-            hits.extend(regex_match.map(|regex_match| Match::own(regex_match.range(), index)));
+        for (index, custom) in rules.custom_patterns.iter().enumerate() {
+            let regex_match = custom.pattern.find_iter(text).filter(|regex_match| !regex_match.is_empty());
+            hits.extend(regex_match.map(|regex_match| Match::custom(regex_match.range(), index)));
         }
         if hits.is_empty() {
             return hits;
@@ -317,13 +317,13 @@ impl Redaction {
 
     fn names(&self) -> impl Iterator<Item = &str> {
         let built_in = SecretKind::ALL.into_iter().map(|kind| -> &str { kind.name() }).chain([FIELD]);
-        built_in.chain(self.0.custom_patterns.iter().map(|own| &*own.name))
+        built_in.chain(self.0.custom_patterns.iter().map(|custom| &*custom.name))
     }
 
     fn name_of(&self, hit: &Match) -> &str {
         match hit.kind {
             scan::MatchKind::BuiltIn(kind) => kind.name(),
-            scan::MatchKind::Own(index) => &self.0.custom_patterns[index].name,
+            scan::MatchKind::Custom(index) => &self.0.custom_patterns[index].name,
         }
     }
 }
@@ -343,12 +343,12 @@ fn compile_pattern(name: &str, pattern: &str) -> Result<Regex> {
 /// Prints names only: an allowed value may be personal data itself.
 impl fmt::Debug for Redaction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let own: Vec<&str> = self.0.custom_patterns.iter().map(|own| &*own.name).collect();
+        let custom: Vec<&str> = self.0.custom_patterns.iter().map(|custom| &*custom.name).collect();
         let kinds: Vec<&str> =
             SecretKind::ALL.into_iter().filter(|kind| self.0.kinds.has(*kind)).map(SecretKind::name).collect();
         f.debug_struct("Redaction")
             .field("kinds", &kinds)
-            .field("own", &own)
+            .field("custom_patterns", &custom)
             .field("fields", &self.0.fields)
             .finish_non_exhaustive()
     }

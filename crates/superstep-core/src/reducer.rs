@@ -51,7 +51,7 @@ pub enum UndoValue<T> {
 
 /// A reducer of updates into a field of type `T`.
 ///
-/// Write a custom reducer with `#[reduce(with = my_fold)]`; implement this trait if the reducer should report an
+/// Write a custom reducer with `#[reduce(with = my_reducer)]`; implement this trait if the reducer should report an
 /// exact [`Change`], so that checkpointers store only what changed.
 #[diagnostic::on_unimplemented(
     message = "reducer `{Self}` does not work on a field of type `{T}`",
@@ -89,8 +89,8 @@ pub trait Reducer<T: FieldValue>: Send + Sync + 'static {
     ///
     /// # Errors
     /// Returns an error if the delta does not fit.
-    fn apply_delta(value: &mut T, change: &Change, part: AnyValue) -> Result<(), ValidationError> {
-        restore_full_value(value, change, part)
+    fn apply_delta(value: &mut T, change: &Change, delta: AnyValue) -> Result<(), ValidationError> {
+        restore_full_value(value, change, delta)
     }
 
     /// Returns the data that undoes the next reduction.
@@ -98,7 +98,7 @@ pub trait Reducer<T: FieldValue>: Send + Sync + 'static {
         UndoValue::Value(value.clone())
     }
 
-    /// Same as [`Reducer::reduce`]; stores the undo data in `back` before anything is changed. Worth implementing
+    /// Same as [`Reducer::reduce`]; stores the undo data in `undo` before anything is changed. Worth implementing
     /// if the old value can be moved there instead of cloned.
     ///
     /// # Errors
@@ -106,9 +106,9 @@ pub trait Reducer<T: FieldValue>: Send + Sync + 'static {
     fn reduce_with_undo(
         current: &mut T,
         input: Self::Input,
-        back: &mut Option<UndoValue<T>>,
+        undo: &mut Option<UndoValue<T>>,
     ) -> Result<Change, ValidationError> {
-        *back = Some(Self::undo_value(current));
+        *undo = Some(Self::undo_value(current));
         Self::reduce(current, input)
     }
 
@@ -117,7 +117,7 @@ pub trait Reducer<T: FieldValue>: Send + Sync + 'static {
     /// # Errors
     /// Returns all validation errors, with JSON pointers below the field.
     fn parse_update(value: Value) -> Result<Self::Input, Vec<ValidationError>> {
-        crate::field::read(value)
+        crate::field::parse_json(value)
     }
 
     /// Assigns ids where an update needs them.
@@ -129,17 +129,17 @@ pub trait Reducer<T: FieldValue>: Send + Sync + 'static {
 pub(crate) fn restore_full_value<T: FieldValue>(
     value: &mut T,
     change: &Change,
-    part: AnyValue,
+    delta: AnyValue,
 ) -> Result<(), ValidationError> {
     match change {
         Change::Unchanged => Ok(()),
         Change::Set => {
-            *value = part.into_value()?;
+            *value = delta.into_value()?;
             Ok(())
         }
         other => {
             let mut json = serde_json::to_value(&*value)?;
-            crate::json_reducer::apply_delta(&mut json, other, &part.to_json()?)?;
+            crate::json_reducer::apply_delta(&mut json, other, &delta.to_json()?)?;
             *value = serde_json::from_value(json)?;
             Ok(())
         }
@@ -162,8 +162,8 @@ impl<T: FieldValue> Reducer<T> for Replace {
         Ok(Change::Set)
     }
 
-    fn reduce_with_undo(current: &mut T, input: T, back: &mut Option<UndoValue<T>>) -> Result<Change, ValidationError> {
-        *back = Some(UndoValue::Value(std::mem::replace(current, input)));
+    fn reduce_with_undo(current: &mut T, input: T, undo: &mut Option<UndoValue<T>>) -> Result<Change, ValidationError> {
+        *undo = Some(UndoValue::Value(std::mem::replace(current, input)));
         Ok(Change::Set)
     }
 }

@@ -91,12 +91,12 @@ pub(crate) fn schedule_next(
     position.next_tasks.clear();
     let mut next_tasks: SmallVec<[NextTask; 1]> = SmallVec::new();
     let mut sends = 0;
-    for (node, leads) in finished {
-        if leads.follow_edges {
+    for (node, routing) in finished {
+        if routing.follow_edges {
             let exits = node.map_or(&topology.start, |node| &topology.exits[node.index()]);
             follow_edges(topology, position, node, exits, &mut next_tasks);
         }
-        for mut target in leads.targets {
+        for mut target in routing.targets {
             if let Some(send) = &mut target.send {
                 Arc::make_mut(send).index = sends;
                 sends += 1;

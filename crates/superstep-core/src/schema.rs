@@ -68,7 +68,7 @@ impl Schema {
     /// Returns an error that lists every name that is empty, reserved or repeated.
     pub fn new(name: impl Into<String>, version: u32, fields: Vec<Field>, ops: Arc<dyn StateOps>) -> Result<Self> {
         let name = name.into();
-        let diagnostics = name_problems(fields.iter().map(|field| &field.name));
+        let diagnostics = name_diagnostics(fields.iter().map(|field| &field.name));
         if !diagnostics.is_empty() {
             return Err(Error::with_diagnostics(
                 ErrorCode::InvalidGraph,
@@ -78,12 +78,12 @@ impl Schema {
         }
         let by_name = fields.iter().enumerate().map(|(index, field)| (field.name.clone(), FieldId(index as u32)));
         let by_name = by_name.collect();
-        let with = |predicate: fn(&Field) -> bool| {
+        let ids_where = |predicate: fn(&Field) -> bool| {
             let all = fields.iter().enumerate().filter(|(_, field)| predicate(field));
             all.map(|(index, _)| FieldId(index as u32)).collect()
         };
-        let (ephemeral, private) = (with(|field| field.flags.ephemeral), with(|field| field.flags.private));
-        let tracked = with(|field| field.flags.set_once || field.flags.ephemeral || field.flags.required);
+        let (ephemeral, private) = (ids_where(|field| field.flags.ephemeral), ids_where(|field| field.flags.private));
+        let tracked = ids_where(|field| field.flags.set_once || field.flags.ephemeral || field.flags.required);
         let (unknown, types) = (UnknownFields::Reject, TypeChecks::Enforce);
         Ok(Self {
             name,
@@ -200,25 +200,25 @@ impl Schema {
     pub fn state_from_json(&self, object: Map<String, Value>) -> Result<Arc<AnyState>> {
         let mut state = self.initial_state();
         let target = Arc::get_mut(&mut state).expect("a new state has a single owner");
-        let (mut diagnostics, mut more) = (Vec::new(), Map::new());
+        let (mut diagnostics, mut undeclared) = (Vec::new(), Map::new());
         for (name, value) in object.into_iter().collect::<BTreeMap<_, _>>() {
             let Some(id) = self.find_declared(&name) else {
                 match self.unknown {
-                    UnknownFields::Allow => drop(more.insert(name, value)),
+                    UnknownFields::Allow => drop(undeclared.insert(name, value)),
                     UnknownFields::Drop => {}
                     UnknownFields::Reject => diagnostics.push(self.unknown_field(&name)),
                 }
                 continue;
             };
             let ops = &self.field(id).ops;
-            let read = ops.parse_value(value);
-            match read.and_then(|value| ops.overwrite(target, value).map_err(|error| vec![error])) {
+            let parsed = ops.parse_value(value);
+            match parsed.and_then(|value| ops.overwrite(target, value).map_err(|error| vec![error])) {
                 Ok(_) => {}
-                Err(errors) => diagnostics.extend(errors.into_iter().map(|error| below(&name, error))),
+                Err(errors) => diagnostics.extend(errors.into_iter().map(|error| diagnostic_below(&name, error))),
             }
         }
-        if let Some(extras) = self.undeclared_field.filter(|_| !more.is_empty()) {
-            let result = self.field(extras).ops.overwrite(target, Value::Object(more).into());
+        if let Some(extras) = self.undeclared_field.filter(|_| !undeclared.is_empty()) {
+            let result = self.field(extras).ops.overwrite(target, Value::Object(undeclared).into());
             diagnostics.extend(result.err().map(Diagnostic::from));
         }
         if diagnostics.is_empty() {
@@ -228,41 +228,41 @@ impl Schema {
         }
     }
 
-    /// Parses an external update: names, types, `Overwrite` markers. Adds warnings to `notes`.
+    /// Parses an external update: names, types, `Overwrite` markers. Adds warnings to `warnings`.
     ///
     /// # Errors
     /// Returns all validation errors, with JSON pointers.
     pub fn update_from_json(
         &self,
         object: Map<String, Value>,
-        notes: &mut Vec<String>,
+        warnings: &mut Vec<String>,
     ) -> Result<Update, Vec<Diagnostic>> {
         let (mut update, mut diagnostics) = (Update::new(), Vec::new());
         for (name, value) in object {
             let Some(id) = self.find_declared(&name) else {
-                self.read_unknown(&name, value, &mut update, notes)
+                self.parse_unknown_field(&name, value, &mut update, warnings)
                     .unwrap_or_else(|diagnostic| diagnostics.push(diagnostic));
                 continue;
             };
             let field = self.field(id);
-            let (how, read) = match as_overwrite(value) {
+            let (mode, parsed) = match as_overwrite(value) {
                 Ok(value) => (WriteMode::Overwrite, field.ops.parse_value(value)),
                 Err(value) => (WriteMode::Reduce, field.ops.parse_update(value)),
             };
-            match read {
-                Ok(value) => update.push(Write { field: id, mode: how, value }),
-                Err(errors) => diagnostics.extend(errors.into_iter().map(|error| below(&name, error))),
+            match parsed {
+                Ok(value) => update.push(Write { field: id, mode, value }),
+                Err(errors) => diagnostics.extend(errors.into_iter().map(|error| diagnostic_below(&name, error))),
             }
         }
         if diagnostics.is_empty() { Ok(update) } else { Err(diagnostics) }
     }
 
-    fn read_unknown(
+    fn parse_unknown_field(
         &self,
         name: &str,
         value: Value,
         update: &mut Update,
-        notes: &mut Vec<String>,
+        warnings: &mut Vec<String>,
     ) -> Result<(), Diagnostic> {
         match (self.unknown, self.undeclared_field) {
             (UnknownFields::Allow, Some(field)) => {
@@ -273,7 +273,7 @@ impl Schema {
                 Ok(())
             }
             (UnknownFields::Drop, _) => {
-                notes.push(format!("field `{name}` is not in schema `{}` and was dropped", self.name));
+                warnings.push(format!("field `{name}` is not in schema `{}` and was dropped", self.name));
                 Ok(())
             }
             _ => Err(self.unknown_field(name)),
@@ -336,25 +336,25 @@ fn pointer(name: &str) -> String {
 }
 
 /// Converts an error of a value into a diagnostic with a pointer below its field.
-fn below(name: &str, error: ValidationError) -> Diagnostic {
+fn diagnostic_below(name: &str, error: ValidationError) -> Diagnostic {
     Diagnostic { pointer: pointer(name) + &error.pointer, message: error.message, help: error.help }
 }
 
 /// Returns a diagnostic for every name that is empty, reserved or repeated.
-fn name_problems<'a>(names: impl IntoIterator<Item = &'a Arc<str>>) -> Vec<Diagnostic> {
+fn name_diagnostics<'a>(names: impl IntoIterator<Item = &'a Arc<str>>) -> Vec<Diagnostic> {
     let (mut diagnostics, mut seen) = (Vec::new(), BTreeSet::new());
     for name in names {
-        diagnostics.extend(bad_name(name).map(|message| below(name, ValidationError::new(message))));
+        diagnostics.extend(name_error(name).map(|message| diagnostic_below(name, ValidationError::new(message))));
         if !seen.insert(name) {
             let error =
                 ValidationError::new(format!("duplicate field `{name}`")).with_help("rename or remove one of them");
-            diagnostics.push(below(name, error));
+            diagnostics.push(diagnostic_below(name, error));
         }
     }
     diagnostics
 }
 
-fn bad_name(name: &str) -> Option<String> {
+fn name_error(name: &str) -> Option<String> {
     if name.is_empty() {
         return Some("the name of a field is empty".to_owned());
     }

@@ -14,10 +14,10 @@
 /// assert_eq!(nearest("colour", ["string", "integer"]), None);
 /// ```
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let name = letters(name);
+    let name = lowercase_chars(name);
     let mut best: Option<(usize, &'a str)> = None;
     for candidate in candidates {
-        let Some(score) = closeness(&name, &letters(candidate)) else { continue };
+        let Some(score) = closeness(&name, &lowercase_chars(candidate)) else { continue };
         if best.is_none_or(|(lowest, _)| score < lowest) {
             best = Some((score, candidate));
         }
@@ -42,7 +42,7 @@ pub fn did_you_mean_or_list(name: &str, names: &[&str]) -> String {
     }
 }
 
-fn letters(name: &str) -> Vec<char> {
+fn lowercase_chars(name: &str) -> Vec<char> {
     name.chars().flat_map(char::to_lowercase).collect()
 }
 
@@ -115,8 +115,8 @@ mod tests {
         let rows =
             [("", "", 0), ("", "ab", 2), ("abc", "", 3), ("ab", "ba", 1), ("kitten", "sitting", 3), ("ca", "abc", 3)];
         for (a, b, expected) in rows {
-            assert_eq!(distance(&letters(a), &letters(b)), expected, "{a} {b}");
-            assert_eq!(distance(&letters(b), &letters(a)), expected, "{b} {a}");
+            assert_eq!(distance(&lowercase_chars(a), &lowercase_chars(b)), expected, "{a} {b}");
+            assert_eq!(distance(&lowercase_chars(b), &lowercase_chars(a)), expected, "{b} {a}");
         }
     }
 

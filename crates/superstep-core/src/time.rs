@@ -45,9 +45,9 @@ impl Time {
     pub fn parse(text: &str) -> Result<Self, ValidationError> {
         if !is_rfc3339(text) {
             let error = ValidationError::new(format!("`{}` is not an RFC 3339 time with offset", excerpt(text)));
-            return Err(error.with_help(EXAMPLE));
+            return Err(error.with_help(FORMAT_HELP));
         }
-        read(text, &TimeZone::UTC)
+        parse_in_zone(text, &TimeZone::UTC)
     }
 
     /// Parses a system time: an offset is kept, text without one is interpreted as UTC.
@@ -56,7 +56,7 @@ impl Time {
     /// Returns an error if the text is not a time, has no time of day, or has a time zone name, which RFC 3339
     /// cannot express.
     pub fn parse_system(text: &str) -> Result<Self, ValidationError> {
-        read(text, &TimeZone::UTC)
+        parse_in_zone(text, &TimeZone::UTC)
     }
 
     /// Parses the time of an event: an offset is kept, text without one is interpreted in the IANA time zone
@@ -69,7 +69,7 @@ impl Time {
     /// Returns an error if the time zone is unknown (the help text suggests the nearest name), or as
     /// [`Time::parse_system`] does.
     pub fn parse_event(text: &str, zone: &str) -> Result<Self, ValidationError> {
-        read(text, &find_zone(zone)?)
+        parse_in_zone(text, &find_zone(zone)?)
     }
 
     /// Creates the UTC time `micros` microseconds after the start of 1970.
@@ -109,13 +109,13 @@ impl Time {
     }
 }
 
-const EXAMPLE: &str = "use the form `2026-03-01T09:30:00Z` or `2026-03-01T10:30:00+01:00`";
+const FORMAT_HELP: &str = "use the form `2026-03-01T09:30:00Z` or `2026-03-01T10:30:00+01:00`";
 
 /// The bundled rules and no others, whatever features another crate enables in jiff.
 static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 
-fn read(text: &str, zone: &TimeZone) -> Result<Time, ValidationError> {
-    let invalid = |reason: &str| ValidationError::new(format!("`{}` {reason}", excerpt(text))).with_help(EXAMPLE);
+fn parse_in_zone(text: &str, zone: &TimeZone) -> Result<Time, ValidationError> {
+    let invalid = |reason: &str| ValidationError::new(format!("`{}` {reason}", excerpt(text))).with_help(FORMAT_HELP);
     let pieces = Pieces::parse(text).map_err(|_| invalid("is not a valid time"))?;
     if pieces.time_zone_annotation().is_some() {
         return Err(invalid("has a time zone name in brackets, which is not supported"));
@@ -139,8 +139,8 @@ fn find_zone(name: &str) -> Result<TimeZone, ValidationError> {
         let error = ValidationError::new(format!("unknown time zone `{}`", excerpt(name)));
         let names: Vec<String> = ZONES.available().map(|zone| zone.to_string()).collect();
         // Users often write the city alone, so the cities are searched too.
-        let city = |zone: &String| zone.rsplit('/').next().is_some_and(|city| city.eq_ignore_ascii_case(name));
-        let city_match = names.iter().find(|zone| city(zone)).map(String::as_str);
+        let is_city = |zone: &String| zone.rsplit('/').next().is_some_and(|city| city.eq_ignore_ascii_case(name));
+        let city_match = names.iter().find(|zone| is_city(zone)).map(String::as_str);
         match city_match.or_else(|| nearest(name, names.iter().map(String::as_str))) {
             Some(zone) => error.with_help(format!("did you mean `{zone}`?")),
             None => error.with_help("use an IANA name such as `Europe/Berlin` or `UTC`"),
@@ -373,7 +373,7 @@ mod tests {
         assert_eq!(berlin, parse("2026-07-01T08:00:00Z"));
         assert!(berlin < parse("2026-07-01T09:00:00Z"));
         assert_eq!(berlin.as_unix_micros(), 1_782_892_800_000_000);
-        assert_eq!(berlin.in_zone("UTC").expect("known").to_string(), "2026-07-01T08:00:00Z");
+        assert_eq!(berlin.in_zone("UTC").expect("a known name").to_string(), "2026-07-01T08:00:00Z");
         assert!(berlin.in_zone("Nowhere/Atall").is_err());
         assert!(Time::from_unix_micros(i64::MAX).is_err());
     }
@@ -396,9 +396,9 @@ mod tests {
         ) {
             let time = Time::from_unix_micros(micros)?.in_zone(zone)?;
             let text = time.to_string();
-            let again = Time::parse(&text)?;
-            prop_assert_eq!(again.as_unix_micros(), micros);
-            prop_assert_eq!(again.to_string(), text);
+            let reparsed = Time::parse(&text)?;
+            prop_assert_eq!(reparsed.as_unix_micros(), micros);
+            prop_assert_eq!(reparsed.to_string(), text);
         }
 
         #[test]

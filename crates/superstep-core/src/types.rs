@@ -98,7 +98,7 @@ impl FieldType {
         match form {
             Value::String(name) => parse_name(name),
             Value::Object(map) => parse_map(map),
-            other => Err(ValidationError::new(format!("expected a type, found {}", kind(other))).with_help(FORMS)),
+            other => Err(ValidationError::new(format!("expected a type, found {}", kind(other))).with_help(FORMS_HELP)),
         }
     }
 
@@ -173,8 +173,8 @@ impl FieldType {
             | (FieldType::Object, Value::Object(_)) => true,
             (FieldType::Integer, Value::Number(number)) => !number.is_f64(),
             (FieldType::DateTime, Value::String(text)) => return Time::parse(text).err().into_iter().collect(),
-            (FieldType::Messages, Value::Array(items)) => return message_faults(items),
-            (FieldType::Enum(values), value) => return enum_fault(values, value).into_iter().collect(),
+            (FieldType::Messages, Value::Array(items)) => return message_errors(items),
+            (FieldType::Enum(values), value) => return enum_error(values, value).into_iter().collect(),
             (FieldType::Nullable(inner), value) => return inner.errors(value),
             (FieldType::Schema(schema), value) => return schema.errors(value),
             _ => false,
@@ -222,14 +222,14 @@ impl FieldType {
     }
 }
 
-const FORMS: &str = "a type is a name such as `\"integer\"` or `\"string?\"`, or `{\"nullable\": ..}`, \
+const FORMS_HELP: &str = "a type is a name such as `\"integer\"` or `\"string?\"`, or `{\"nullable\": ..}`, \
      `{\"enum\": [..]}` or `{\"schema\": {..}}`";
 
 fn parse_name(name: &str) -> Result<FieldType, ValidationError> {
     let (base, is_nullable) = name.strip_suffix('?').map_or((name, false), |base| (base, true));
     let Some((_, field_type)) = NAMED_TYPES.into_iter().find(|(candidate, _)| *candidate == base) else {
         let suggested =
-            TYPE_ALIASES.iter().find(|(foreign, _)| foreign.eq_ignore_ascii_case(base)).map_or(base, |(_, own)| own);
+            TYPE_ALIASES.iter().find(|(foreign, _)| foreign.eq_ignore_ascii_case(base)).map_or(base, |(_, name)| name);
         let valid: Vec<&str> = NAMED_TYPES.iter().map(|(valid, _)| *valid).collect();
         return Err(ValidationError::new(format!("unknown type `{}`", excerpt(name)))
             .with_help(did_you_mean_or_list(suggested, &valid)));
@@ -240,9 +240,8 @@ fn parse_name(name: &str) -> Result<FieldType, ValidationError> {
 fn parse_map(map: &Map<String, Value>) -> Result<FieldType, ValidationError> {
     let mut entries = map.iter();
     let (Some((form, argument)), None) = (entries.next(), entries.next()) else {
-        return Err(
-            ValidationError::new(format!("expected a type, found object with {} keys", map.len())).with_help(FORMS)
-        );
+        return Err(ValidationError::new(format!("expected a type, found object with {} keys", map.len()))
+            .with_help(FORMS_HELP));
     };
     let with_form_pointer = |error: ValidationError| {
         let pointer = format!("/{form}{}", error.pointer);
@@ -264,7 +263,7 @@ fn parse_map(map: &Map<String, Value>) -> Result<FieldType, ValidationError> {
     }
 }
 
-fn message_faults(items: &[Value]) -> Vec<ValidationError> {
+fn message_errors(items: &[Value]) -> Vec<ValidationError> {
     let invalid = items.iter().enumerate().filter(|(_, item)| !item.is_object());
     invalid
         .map(|(at, item)| {
@@ -273,7 +272,7 @@ fn message_faults(items: &[Value]) -> Vec<ValidationError> {
         .collect()
 }
 
-fn enum_fault(values: &[Value], value: &Value) -> Option<ValidationError> {
+fn enum_error(values: &[Value], value: &Value) -> Option<ValidationError> {
     (!values.contains(value)).then(|| not_one_of(values, value))
 }
 
@@ -285,9 +284,9 @@ pub(crate) fn not_one_of(values: &[Value], value: &Value) -> ValidationError {
         list.push(format!("{} more", values.len() - MAX_LISTED));
     }
     let error = ValidationError::new(format!("expected one of {}, found {}", list.join(", "), value_summary(value)));
-    let near =
+    let suggestion =
         value.as_str().and_then(|text| crate::suggest::did_you_mean(text, values.iter().filter_map(Value::as_str)));
-    match near {
+    match suggestion {
         Some(help) => error.with_help(help),
         None => error,
     }
@@ -327,7 +326,7 @@ pub(crate) fn kind(value: &Value) -> &'static str {
     }
 }
 
-const EXCERPT: usize = 60;
+const MAX_EXCERPT_LENGTH: usize = 60;
 
 /// Formats a value for a message: scalars as JSON, the others by their size.
 pub(crate) fn value_summary(value: &Value) -> String {
@@ -341,10 +340,10 @@ pub(crate) fn value_summary(value: &Value) -> String {
 
 /// Returns at most sixty characters of an external text.
 pub(crate) fn excerpt(text: &str) -> String {
-    cut(text, EXCERPT)
+    truncate(text, MAX_EXCERPT_LENGTH)
 }
 
-fn cut(text: &str, limit: usize) -> String {
+fn truncate(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.into(),
@@ -449,7 +448,7 @@ mod tests {
         check(form.clone(), json!(3), &[]);
         check(form.clone(), json!(null), &[("", "expected one of \"open\", \"closed\", 3, found null")]);
         check(json!({ "nullable": form }), json!(null), &[]);
-        let errors = parse(form).check(&json!("opne")).expect_err("refused");
+        let errors = parse(form).check(&json!("opne")).expect_err("rejected");
         assert_eq!(errors[0].help.as_deref(), Some("did you mean `open`?"));
     }
 
@@ -462,22 +461,26 @@ mod tests {
             (json!("int?"), "unknown type `int?`", Some(format!("did you mean `integer`? {rest}"))),
             (json!("integer??"), "unknown type `integer??`", Some(format!("did you mean `integer`? {rest}"))),
             (json!("bytes"), "unknown type `bytes`", None),
-            (json!(3), "expected a type, found integer", Some(FORMS.into())),
-            (json!({}), "expected a type, found object with 0 keys", Some(FORMS.into())),
-            (json!({ "enum": [1], "nullable": true }), "expected a type, found object with 2 keys", Some(FORMS.into())),
+            (json!(3), "expected a type, found integer", Some(FORMS_HELP.into())),
+            (json!({}), "expected a type, found object with 0 keys", Some(FORMS_HELP.into())),
+            (
+                json!({ "enum": [1], "nullable": true }),
+                "expected a type, found object with 2 keys",
+                Some(FORMS_HELP.into()),
+            ),
             (json!({ "enum": [] }), "an enum requires at least one value", None),
             (json!({ "enum": "a" }), "expected array, found string", None),
             (json!({ "enum": [null] }), "an enum must not contain null", None),
         ];
         for (form, message, help) in rows {
-            let error = FieldType::parse(&form).expect_err("refused");
+            let error = FieldType::parse(&form).expect_err("rejected");
             assert_eq!(error.message, message);
             assert!(help.is_none() || error.help == help, "{:?}", error.help);
         }
-        let first = |name: &str| FieldType::parse(&json!(name)).expect_err("refused").help.expect("advice");
+        let first = |name: &str| FieldType::parse(&json!(name)).expect_err("rejected").help.expect("advice");
         assert!(first("Dict").starts_with("did you mean `object`?"));
         assert!(first("list").starts_with("did you mean `array`?"));
-        let error = FieldType::parse(&json!({ "nullable": { "schema": { "type": "strin" } } })).expect_err("refused");
+        let error = FieldType::parse(&json!({ "nullable": { "schema": { "type": "strin" } } })).expect_err("rejected");
         assert_eq!(error.pointer, "/nullable/schema/type");
     }
 
@@ -512,7 +515,7 @@ mod tests {
             assert!(JsonSchemaValidator::new(schema).is_ok());
         }
         assert_eq!(parse(json!({ "nullable": "integer" })), parse(json!("integer?")));
-        let error = serde_json::from_value::<FieldType>(json!("strng")).expect_err("refused").to_string();
+        let error = serde_json::from_value::<FieldType>(json!("strng")).expect_err("rejected").to_string();
         assert!(error.contains("unknown type `strng`; did you mean `string`?"), "{error}");
     }
 
@@ -534,7 +537,7 @@ mod tests {
     #[test]
     fn long_values_are_cut_in_messages() {
         let long = "ü".repeat(500);
-        let errors = parse(json!({ "enum": ["a"] })).check(&json!(long)).expect_err("refused");
+        let errors = parse(json!({ "enum": ["a"] })).check(&json!(long)).expect_err("rejected");
         assert_eq!(errors[0].message, format!("expected one of \"a\", found \"{}…\"", "ü".repeat(60)));
         assert_eq!(value_summary(&json!([1, 2])), "array of 2");
         assert_eq!(value_summary(&json!({ "a": 1 })), "object of 1");

@@ -11,8 +11,8 @@ use crate::error::ErrorCode;
 ///
 /// ```
 /// use superstep_core::validation_error::ValidationError;
-/// let fault = ValidationError::new("expected integer, found string").with_pointer("/0/age").with_help("write the age as a number");
-/// assert_eq!(fault.to_string(), "/0/age: expected integer, found string");
+/// let error = ValidationError::new("expected integer, found string").with_pointer("/0/age").with_help("write the age as a number");
+/// assert_eq!(error.to_string(), "/0/age: expected integer, found string");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValidationError {

@@ -166,12 +166,12 @@ mod tests {
 
     #[test]
     fn a_value_is_moved_out_by_its_last_holder_and_copied_by_others() {
-        let text = "a text that is long enough to have a place of its own".to_owned();
+        let text = "a text that is long enough to have an allocation of its own".to_owned();
         let address = text.as_ptr();
-        let datum = AnyValue::native(text);
-        let copy = datum.clone().into_value::<String>().unwrap();
+        let value = AnyValue::native(text);
+        let copy = value.clone().into_value::<String>().unwrap();
         assert_ne!(copy.as_ptr(), address);
-        let moved = datum.into_value::<String>().unwrap();
+        let moved = value.into_value::<String>().unwrap();
         assert_eq!((moved.as_ptr(), &moved), (address, &copy));
         let plain = AnyValue::json(json!(copy));
         let address = plain.get::<Value>().and_then(Value::as_str).map(str::as_ptr);
@@ -182,14 +182,14 @@ mod tests {
     #[test]
     fn live_and_plain_values_are_read_as_each_other() {
         let rows = [AnyValue::native(vec![1, 2]), AnyValue::json(json!([1, 2])), AnyValue::native([1_u8, 2])];
-        for datum in &rows {
-            assert_eq!(datum.clone().into_value::<Vec<u64>>().unwrap(), [1, 2]);
-            assert_eq!(datum.to_json().unwrap(), json!([1, 2]));
+        for value in &rows {
+            assert_eq!(value.clone().into_value::<Vec<u64>>().unwrap(), [1, 2]);
+            assert_eq!(value.to_json().unwrap(), json!([1, 2]));
             let mut text = Vec::new();
-            datum.write_json(&mut text).unwrap();
+            value.write_json(&mut text).unwrap();
             assert_eq!(text, b"[1,2]");
-            assert_eq!((datum, format!("{datum:?}")), (&rows[0], "[1,2]".to_owned()));
-            assert!(datum.clone().into_value::<String>().is_err());
+            assert_eq!((value, format!("{value:?}")), (&rows[0], "[1,2]".to_owned()));
+            assert!(value.clone().into_value::<String>().is_err());
         }
         assert_ne!(rows[0], AnyValue::native(vec![2, 1]));
     }
@@ -197,10 +197,10 @@ mod tests {
     #[test]
     fn unserializable_values_are_errors() {
         let keys_are_lists = std::collections::BTreeMap::from([(vec![1], 2)]);
-        let datum = AnyValue::native(keys_are_lists);
-        assert!(datum.to_json().is_err());
-        assert_eq!(format!("{datum:?}"), "(not serializable)");
-        assert_ne!(datum, datum.clone());
+        let value = AnyValue::native(keys_are_lists);
+        assert!(value.to_json().is_err());
+        assert_eq!(format!("{value:?}"), "(not serializable)");
+        assert_ne!(value, value.clone());
         assert_eq!(AnyValue::native(Unserialized(keys())).to_json().unwrap(), Value::Null);
     }
 

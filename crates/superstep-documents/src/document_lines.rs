@@ -38,8 +38,8 @@ pub(crate) enum DocumentFormat {
 impl DocumentFormat {
     /// Determines the format from the file name; `None` if the file is not a document.
     pub(crate) fn from_file_name(name: &str) -> Option<Self> {
-        let (_, ending) = name.rsplit_once('.')?;
-        match ending.to_lowercase().as_str() {
+        let (_, extension) = name.rsplit_once('.')?;
+        match extension.to_lowercase().as_str() {
             "md" | "markdown" => Some(Self::Markdown),
             "html" | "htm" => Some(Self::Html),
             "txt" => Some(Self::Text),
@@ -48,7 +48,7 @@ impl DocumentFormat {
     }
 }
 
-/// Parses Markdown into lines, without the marks of lists, quotations and emphasis.
+/// Parses Markdown into lines, without the markers of lists, quotations and emphasis.
 ///
 /// ```
 /// use superstep_documents::{DocumentLine, markdown};
@@ -61,16 +61,16 @@ pub fn markdown(text: &str) -> Vec<DocumentLine> {
 }
 
 /// Parses a text into lines; each heading gets an anchor.
-pub(crate) fn lines(kind: DocumentFormat, text: &str) -> Vec<DocumentLine> {
-    let lines = match kind {
+pub(crate) fn lines(format: DocumentFormat, text: &str) -> Vec<DocumentLine> {
+    let lines = match format {
         DocumentFormat::Html => html::lines(text),
         DocumentFormat::Markdown => parse_markdown(text),
-        DocumentFormat::Text => text.lines().map(plain).collect(),
+        DocumentFormat::Text => text.lines().map(text_line).collect(),
     };
     with_anchors(lines)
 }
 
-fn plain(line: &str) -> DocumentLine {
+fn text_line(line: &str) -> DocumentLine {
     let line = line.trim();
     if line.is_empty() { DocumentLine::Blank } else { DocumentLine::Text(line.to_owned()) }
 }
@@ -108,11 +108,11 @@ fn heading_in(line: &str) -> Option<(usize, &str)> {
 
 /// Adds an anchor to headings without one, derived from their text.
 fn with_anchors(mut lines: Vec<DocumentLine>) -> Vec<DocumentLine> {
-    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for line in &mut lines {
         if let DocumentLine::Heading { words, anchor, .. } = line {
             let base = if anchor.is_empty() { slug(words) } else { std::mem::take(anchor) };
-            *anchor = numbered(base, &mut seen);
+            *anchor = unique_anchor(base, &mut counts);
         }
     }
     lines
@@ -132,8 +132,8 @@ fn slug(heading: &str) -> String {
 }
 
 /// Makes an anchor unique: the second heading of the same name gets `-1`, as in rendered pages.
-fn numbered(slug: String, seen: &mut BTreeMap<String, usize>) -> String {
-    let count = seen.entry(slug.clone()).or_default();
+fn unique_anchor(slug: String, counts: &mut BTreeMap<String, usize>) -> String {
+    let count = counts.entry(slug.clone()).or_default();
     *count += 1;
     if *count == 1 { slug } else { format!("{slug}-{}", *count - 1) }
 }

@@ -19,7 +19,7 @@ const LISTING_TTL: Duration = Duration::from_secs(1);
 /// An item that is parsed from files and indexed for search.
 pub trait IndexedItem: Send + Sized + 'static {
     /// Reason reported for files of other kinds; `None` if they need no report.
-    const STRANGER: Option<&'static str> = None;
+    const SKIP_REASON: Option<&'static str> = None;
 
     /// Returns true if a file of this name contains such items. Other files are never opened.
     fn accepts_file(name: &str) -> bool;
@@ -50,20 +50,20 @@ pub struct SearchHit<'a, T> {
 /// Searchable items of a folder.
 pub struct FileIndex<T> {
     folder: PathBuf,
-    bounds: ReadLimits,
+    limits: ReadLimits,
     state: Mutex<IndexState<T>>,
 }
 
 struct IndexState<T> {
     index: FullTextIndex,
-    read: BTreeMap<String, IndexedFile<T>>,
-    notes: SkippedFiles,
+    files: BTreeMap<String, IndexedFile<T>>,
+    skipped_files: SkippedFiles,
     refreshed_at: Instant,
 }
 
 /// An indexed file.
 struct IndexedFile<T> {
-    seen: FileStamp,
+    stamp: FileStamp,
     /// Items of the file, or the reason why it was skipped.
     items: Result<Vec<T>, String>,
 }
@@ -74,12 +74,13 @@ impl<T: IndexedItem> FileIndex<T> {
     /// # Errors
     /// Returns an error if the folder does not exist or cannot be read. A single unreadable file is skipped; see
     /// [`skipped`](Self::skipped).
-    pub fn open(folder: &Path, bounds: ReadLimits) -> Result<Self> {
+    pub fn open(folder: &Path, limits: ReadLimits) -> Result<Self> {
         let folder = folder::root(folder)?;
         let (index, now) = (FullTextIndex::new()?, Instant::now());
-        let mut state = IndexState { index, read: BTreeMap::new(), notes: SkippedFiles::default(), refreshed_at: now };
-        state.refresh_changed_files(&folder, bounds)?;
-        Ok(Self { folder, bounds, state: Mutex::new(state) })
+        let mut state =
+            IndexState { index, files: BTreeMap::new(), skipped_files: SkippedFiles::default(), refreshed_at: now };
+        state.refresh_changed_files(&folder, limits)?;
+        Ok(Self { folder, limits, state: Mutex::new(state) })
     }
 
     /// Searches items, and passes the best results to a function that converts them while the index is locked.
@@ -87,7 +88,7 @@ impl<T: IndexedItem> FileIndex<T> {
         let state = self.lock_refreshed();
         let hits = state.index.search(query, limit);
         let matches = hits.iter().filter_map(|hit| {
-            let (file, entry) = state.read.get_key_value(&hit.file)?;
+            let (file, entry) = state.files.get_key_value(&hit.file)?;
             let item = entry.items().get(hit.number)?;
             Some(SearchHit { item, file, number: hit.number, score: hit.score })
         });
@@ -106,20 +107,20 @@ impl<T: IndexedItem> FileIndex<T> {
     where
         T: Clone,
     {
-        self.lock_refreshed().read.get(file)?.items().get(number).cloned()
+        self.lock_refreshed().files.get(file)?.items().get(number).cloned()
     }
 
     /// Reads the content of a file again; `None` if the file is not searched, even if the folder contains it.
     #[must_use]
     pub fn bytes(&self, file: &str) -> Option<Vec<u8>> {
-        let seen = self.lock_refreshed().read.get(file).filter(|entry| entry.items.is_ok())?.seen.clone();
-        seen.read(&self.folder).ok()
+        let stamp = self.lock_refreshed().files.get(file).filter(|entry| entry.items.is_ok())?.stamp.clone();
+        stamp.read(&self.folder).ok()
     }
 
     /// Returns the number of files that were read.
     #[must_use]
     pub fn files(&self) -> usize {
-        self.lock().read.values().filter(|entry| entry.items.is_ok()).count()
+        self.lock().files.values().filter(|entry| entry.items.is_ok()).count()
     }
 
     /// Returns the number of items.
@@ -132,8 +133,8 @@ impl<T: IndexedItem> FileIndex<T> {
     #[must_use]
     pub fn skipped(&self) -> Vec<String> {
         let state = self.lock();
-        let failed = state.read.iter().filter_map(|(name, entry)| Some((name, entry.items.as_ref().err()?)));
-        failed.map(|(name, reason)| format!("{name}: {reason}")).chain(state.notes.list()).collect()
+        let failed = state.files.iter().filter_map(|(name, entry)| Some((name, entry.items.as_ref().err()?)));
+        failed.map(|(name, reason)| format!("{name}: {reason}")).chain(state.skipped_files.list()).collect()
     }
 
     /// Checks for new, changed and removed files now; searches do so themselves, at most once per second.
@@ -141,14 +142,14 @@ impl<T: IndexedItem> FileIndex<T> {
     /// # Errors
     /// Returns an error if the folder cannot be read.
     pub fn refresh(&self) -> Result<()> {
-        self.lock().refresh_changed_files(&self.folder, self.bounds)
+        self.lock().refresh_changed_files(&self.folder, self.limits)
     }
 
     fn lock_refreshed(&self) -> MutexGuard<'_, IndexState<T>> {
         let mut state = self.lock();
         if state.refreshed_at.elapsed() >= LISTING_TTL {
             // If the folder is temporarily unreadable, the earlier content stays.
-            state.refresh_changed_files(&self.folder, self.bounds).ok();
+            state.refresh_changed_files(&self.folder, self.limits).ok();
         }
         state
     }
@@ -168,44 +169,44 @@ impl<T> IndexedFile<T> {
 
 impl<T: IndexedItem> IndexState<T> {
     /// Reads new and changed files.
-    fn refresh_changed_files(&mut self, folder: &Path, bounds: ReadLimits) -> Result<()> {
+    fn refresh_changed_files(&mut self, folder: &Path, limits: ReadLimits) -> Result<()> {
         let listing =
-            folder::list(folder, FileFilter { is_wanted: T::accepts_file, skip_reason: T::STRANGER, bounds })?;
+            folder::list(folder, FileFilter { accepts_file: T::accepts_file, skip_reason: T::SKIP_REASON, limits })?;
         self.refreshed_at = Instant::now();
-        let is_other = |(name, entry): &(&String, &IndexedFile<T>)| listing.files.get(*name) != Some(&entry.seen);
-        let mut removed: Vec<String> = self.read.iter().filter(is_other).map(|(name, _)| name.clone()).collect();
+        let is_changed = |(name, entry): &(&String, &IndexedFile<T>)| listing.files.get(*name) != Some(&entry.stamp);
+        let mut removed: Vec<String> = self.files.iter().filter(is_changed).map(|(name, _)| name.clone()).collect();
         if !removed.is_empty() {
             // Removed files may free capacity for files that exceeded the limits.
-            removed.extend(self.read.iter().filter(|(_, entry)| entry.items.is_err()).map(|(name, _)| name.clone()));
+            removed.extend(self.files.iter().filter(|(_, entry)| entry.items.is_err()).map(|(name, _)| name.clone()));
         }
         for name in removed {
             self.index.remove(&name)?;
-            self.read.remove(&name);
+            self.files.remove(&name);
         }
-        let mut notes = listing.notes;
-        for (name, seen) in listing.files {
-            if self.read.contains_key(&name) {
+        let mut skipped_files = listing.skipped_files;
+        for (name, stamp) in listing.files {
+            if self.files.contains_key(&name) {
                 continue;
             }
-            match seen.read(folder) {
+            match stamp.read(folder) {
                 Ok(bytes) => {
-                    let items = self.index_file(&name, &bytes, bounds)?;
-                    self.read.insert(name, IndexedFile { seen, items });
+                    let items = self.index_file(&name, &bytes, limits)?;
+                    self.files.insert(name, IndexedFile { stamp, items });
                 }
-                Err(reason) => notes.add(&name, &reason),
+                Err(reason) => skipped_files.add(&name, &reason),
             }
         }
-        self.notes = notes;
+        self.skipped_files = skipped_files;
         Ok(())
     }
 
-    fn index_file(&mut self, name: &str, bytes: &[u8], bounds: ReadLimits) -> Result<Result<Vec<T>, String>> {
+    fn index_file(&mut self, name: &str, bytes: &[u8], limits: ReadLimits) -> Result<Result<Vec<T>, String>> {
         let items = match T::read(name, bytes) {
             Ok(items) => items,
             Err(reason) => return Ok(Err(reason)),
         };
-        if self.item_count() + items.len() > bounds.max_items {
-            let (count, max) = (items.len(), bounds.max_items);
+        if self.item_count() + items.len() > limits.max_items {
+            let (count, max) = (items.len(), limits.max_items);
             return Ok(Err(format!("its {count} entries exceed the limit of {max} entries in total")));
         }
         self.index.add(name, items.iter().map(IndexedItem::search_fields))?;
@@ -215,7 +216,7 @@ impl<T: IndexedItem> IndexState<T> {
 
 impl<T> IndexState<T> {
     fn item_count(&self) -> usize {
-        self.read.values().map(|entry| entry.items().len()).sum()
+        self.files.values().map(|entry| entry.items().len()).sum()
     }
 }
 

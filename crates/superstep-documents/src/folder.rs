@@ -35,7 +35,7 @@ const MAX_DEPTH: usize = 8;
 /// Maximum number of directory entries visited, of whatever kind.
 const MAX_ENTRIES: usize = 100_000;
 /// Maximum number of skipped files that are reported by name.
-const MAX_NOTES: usize = 200;
+const MAX_REPORTED_FILES: usize = 200;
 
 /// Path, size and modification time of a file; changes when the file changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,10 +49,10 @@ pub(crate) struct FileStamp {
 #[derive(Clone, Copy)]
 pub(crate) struct FileFilter {
     /// Returns true if a file of this name is selected.
-    pub(crate) is_wanted: fn(&str) -> bool,
+    pub(crate) accepts_file: fn(&str) -> bool,
     /// Reason reported for other files; `None` if they need no report.
     pub(crate) skip_reason: Option<&'static str>,
-    pub(crate) bounds: ReadLimits,
+    pub(crate) limits: ReadLimits,
 }
 
 /// Listing of a folder.
@@ -60,7 +60,7 @@ pub(crate) struct FileFilter {
 pub(crate) struct FolderListing {
     /// Files by their path inside the folder, with `/` as separator.
     pub(crate) files: BTreeMap<String, FileStamp>,
-    pub(crate) notes: SkippedFiles,
+    pub(crate) skipped_files: SkippedFiles,
     bytes: u64,
     entries: usize,
 }
@@ -74,7 +74,7 @@ pub(crate) struct SkippedFiles {
 
 impl SkippedFiles {
     pub(crate) fn add(&mut self, name: &str, reason: &str) {
-        match self.named.len() < MAX_NOTES {
+        match self.named.len() < MAX_REPORTED_FILES {
             true => self.named.push(format!("{name}: {reason}")),
             false => self.others += 1,
         }
@@ -90,20 +90,20 @@ impl SkippedFiles {
 pub(crate) fn root(folder: &Path) -> Result<PathBuf> {
     let root = folder.canonicalize().map_err(|cause| unreadable(folder, cause))?;
     if !root.is_dir() {
-        let fact = format!("cannot read the folder `{}`: it is not a folder", folder.display());
-        return Err(Error::new(ErrorCode::ConfigInvalid, fact).with_help("specify a folder"));
+        let message = format!("cannot read the folder `{}`: it is not a folder", folder.display());
+        return Err(Error::new(ErrorCode::ConfigInvalid, message).with_help("specify a folder"));
     }
     Ok(root)
 }
 
 /// Lists the files that exist now.
 pub(crate) fn list(root: &Path, filter: FileFilter) -> Result<FolderListing> {
-    let mut walk = FolderWalker { root, filter, listing: FolderListing::default() };
-    walk.walk_folder(root, 0).map_err(|cause| unreadable(root, cause))?;
-    if walk.listing.entries > MAX_ENTRIES {
-        walk.listing.notes.add(".", &format!("the folder has more than {MAX_ENTRIES} files and folders"));
+    let mut walker = FolderWalker { root, filter, listing: FolderListing::default() };
+    walker.walk_folder(root, 0).map_err(|cause| unreadable(root, cause))?;
+    if walker.listing.entries > MAX_ENTRIES {
+        walker.listing.skipped_files.add(".", &format!("the folder has more than {MAX_ENTRIES} files and folders"));
     }
-    Ok(walk.listing)
+    Ok(walker.listing)
 }
 
 struct FolderWalker<'a> {
@@ -131,8 +131,8 @@ impl FolderWalker<'_> {
             let name = name_in(self.root, &path);
             match self.visit(path, &name, depth) {
                 Ok(None) => {}
-                Ok(Some(reason)) => self.listing.notes.add(&name, &reason),
-                Err(cause) => self.listing.notes.add(&name, &read_error(cause)),
+                Ok(Some(reason)) => self.listing.skipped_files.add(&name, &reason),
+                Err(cause) => self.listing.skipped_files.add(&name, &read_error(cause)),
             }
         }
         Ok(())
@@ -142,7 +142,7 @@ impl FolderWalker<'_> {
     fn visit(&mut self, path: PathBuf, name: &str, depth: usize) -> io::Result<Option<String>> {
         let is_link = fs::symlink_metadata(&path)?.is_symlink();
         if is_link && !path.canonicalize()?.starts_with(self.root) {
-            return Ok(Some(OUTSIDE.to_owned()));
+            return Ok(Some(OUTSIDE_REASON.to_owned()));
         }
         let metadata = fs::metadata(&path)?;
         if metadata.is_dir() {
@@ -153,22 +153,22 @@ impl FolderWalker<'_> {
                 _ => self.walk_folder(&path, depth + 1).map(|()| None),
             };
         }
-        if !metadata.is_file() || !(self.filter.is_wanted)(name) {
+        if !metadata.is_file() || !(self.filter.accepts_file)(name) {
             return Ok(self.filter.skip_reason.map(str::to_owned));
         }
         let (length, modified) = (metadata.len(), metadata.modified().ok());
-        let too_much = self.exceeds_limits(length);
-        if too_much.is_none() {
+        let limit_error = self.exceeds_limits(length);
+        if limit_error.is_none() {
             self.listing.bytes += length;
             self.listing.files.insert(name.to_owned(), FileStamp { path, length, modified });
         }
-        Ok(too_much)
+        Ok(limit_error)
     }
 
     fn exceeds_limits(&self, length: u64) -> Option<String> {
-        let ReadLimits { files, max_file_bytes: largest, total, .. } = self.filter.bounds;
-        if length > largest {
-            return Some(format!("it has {length} bytes; the maximum is {largest}"));
+        let ReadLimits { files, max_file_bytes: max, total, .. } = self.filter.limits;
+        if length > max {
+            return Some(format!("it has {length} bytes; the maximum is {max}"));
         }
         if self.listing.files.len() >= files {
             return Some(format!("the limit of {files} files is reached"));
@@ -184,7 +184,7 @@ impl FileStamp {
         let path = self.path.canonicalize().map_err(read_error)?;
         // The file may have become a link since it was listed, and may grow while it is read.
         if !path.starts_with(root) {
-            return Err(OUTSIDE.to_owned());
+            return Err(OUTSIDE_REASON.to_owned());
         }
         let mut bytes = Vec::new();
         let file = fs::File::open(path).map_err(read_error)?;
@@ -193,16 +193,16 @@ impl FileStamp {
     }
 }
 
-const OUTSIDE: &str = "it is a symbolic link out of the folder";
+const OUTSIDE_REASON: &str = "it is a symbolic link out of the folder";
 
 fn read_error(cause: io::Error) -> String {
     format!("cannot be read ({cause})")
 }
 
 fn unreadable(folder: &Path, cause: io::Error) -> Error {
-    let fact = format!("cannot read the folder `{}`", folder.display());
+    let message = format!("cannot read the folder `{}`", folder.display());
     let cause: Arc<dyn std::error::Error + Send + Sync> = Arc::new(cause);
-    Error::new(ErrorCode::ConfigInvalid, fact).with_source(cause)
+    Error::new(ErrorCode::ConfigInvalid, message).with_source(cause)
 }
 
 fn name_in(root: &Path, path: &Path) -> String {

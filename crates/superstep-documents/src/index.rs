@@ -30,16 +30,16 @@ pub(crate) struct FullTextIndex(Connection);
 
 impl FullTextIndex {
     pub(crate) fn new() -> Result<Self> {
-        let connection = Connection::open_in_memory().map_err(broken)?;
+        let connection = Connection::open_in_memory().map_err(index_error)?;
         let table = "CREATE VIRTUAL TABLE thing USING fts5(
             title, keys, text, file UNINDEXED, number UNINDEXED, tokenize = 'porter unicode61')";
-        connection.execute_batch(table).map_err(broken)?;
+        connection.execute_batch(table).map_err(index_error)?;
         Ok(Self(connection))
     }
 
     /// Adds the items of a file in one transaction.
     pub(crate) fn add<'a>(&mut self, file: &str, items: impl Iterator<Item = SearchFields<'a>>) -> Result<()> {
-        self.insert(file, items).map_err(broken)
+        self.insert(file, items).map_err(index_error)
     }
 
     fn insert<'a>(&mut self, file: &str, items: impl Iterator<Item = SearchFields<'a>>) -> rusqlite::Result<()> {
@@ -47,16 +47,16 @@ impl FullTextIndex {
         {
             let mut insert = transaction
                 .prepare_cached("INSERT INTO thing (title, keys, text, file, number) VALUES (?1, ?2, ?3, ?4, ?5)")?;
-            for (number, words) in items.enumerate() {
+            for (number, fields) in items.enumerate() {
                 let number = i64::try_from(number).unwrap_or(i64::MAX);
-                insert.execute(params![words.title, words.keys, words.text, file, number])?;
+                insert.execute(params![fields.title, fields.keys, fields.text, file, number])?;
             }
         }
         transaction.commit()
     }
 
     pub(crate) fn remove(&mut self, file: &str) -> Result<()> {
-        self.0.execute("DELETE FROM thing WHERE file = ?1", [file]).map_err(broken)?;
+        self.0.execute("DELETE FROM thing WHERE file = ?1", [file]).map_err(index_error)?;
         Ok(())
     }
 
@@ -101,7 +101,7 @@ fn any_word(query: &str) -> Option<String> {
     (!quoted.is_empty()).then(|| quoted.join(" OR "))
 }
 
-fn broken(cause: rusqlite::Error) -> Error {
+fn index_error(cause: rusqlite::Error) -> Error {
     let cause: Arc<dyn std::error::Error + Send + Sync> = Arc::new(cause);
     Error::new(ErrorCode::Internal, "the in-memory index failed").with_source(cause)
 }

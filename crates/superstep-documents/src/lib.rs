@@ -7,8 +7,8 @@
 //! # fn main() -> superstep::Result<()> {
 //! # let folder = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../apps/debate/evidence"));
 //! let documents = superstep_documents::Documents::open(folder)?;
-//! let found = documents.passages("remote work", 3);
-//! assert!(found[0].source.starts_with("remote-work.md#"));
+//! let passages = documents.passages("remote work", 3);
+//! assert!(passages[0].source.starts_with("remote-work.md#"));
 //! # Ok(()) }
 //! ```
 
@@ -33,7 +33,7 @@ pub use passages::Passage;
 pub use write_file::write_if_missing;
 
 /// Limits for documents, which are written for human readers: a larger file is not a document.
-const BOUNDS: ReadLimits = ReadLimits { files: 2_000, max_file_bytes: 1 << 20, total: 128 << 20, max_items: 100_000 };
+const LIMITS: ReadLimits = ReadLimits { files: 2_000, max_file_bytes: 1 << 20, total: 128 << 20, max_items: 100_000 };
 
 /// Documents of a folder.
 pub struct Documents(FileIndex<Passage>);
@@ -45,7 +45,7 @@ impl Documents {
     /// Returns an error if the folder does not exist or cannot be read. A single unreadable file is skipped; see
     /// [`skipped`](Self::skipped).
     pub fn open(folder: &Path) -> Result<Self> {
-        FileIndex::open(folder, BOUNDS).map(Self)
+        FileIndex::open(folder, LIMITS).map(Self)
     }
 
     /// Returns the number of documents.
@@ -63,7 +63,7 @@ impl Documents {
     /// Searches passages with words of the query, the best first; empty for a query without words.
     #[must_use]
     pub fn passages(&self, query: &str, limit: usize) -> Vec<Passage> {
-        self.0.search(query, limit, |matched| matched.into_iter().map(|matched| matched.item.clone()).collect())
+        self.0.search(query, limit, |hits| hits.into_iter().map(|hit| hit.item.clone()).collect())
     }
 
     /// Counts the passages with any word of the query.

@@ -5,7 +5,7 @@ use crate::file_index::IndexedItem;
 use crate::index::SearchFields;
 
 /// Length in bytes beyond which a passage is split before the next paragraph.
-const LONG: usize = 1_200;
+const SPLIT_AFTER_BYTES: usize = 1_200;
 
 /// A passage of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,7 +31,7 @@ impl Passage {
 }
 
 impl IndexedItem for Passage {
-    const STRANGER: Option<&'static str> = Some("it is not a Markdown, HTML or text file");
+    const SKIP_REASON: Option<&'static str> = Some("it is not a Markdown, HTML or text file");
 
     fn accepts_file(name: &str) -> bool {
         DocumentFormat::from_file_name(name).is_some()
@@ -71,34 +71,34 @@ struct PassageSplitter<'a> {
 fn split(file: &str, lines: Vec<DocumentLine>) -> Vec<Passage> {
     let (title, heading, anchor) = (String::new(), String::new(), "top".to_owned());
     let (paragraphs, passages) = (vec![String::new()], Vec::new());
-    let mut cutting = PassageSplitter { file, title, heading, anchor, paragraphs, passages };
+    let mut splitter = PassageSplitter { file, title, heading, anchor, paragraphs, passages };
     for line in lines {
         match line {
             DocumentLine::Heading { depth, words, anchor } => {
-                cutting.finish();
-                cutting.anchor = anchor;
+                splitter.finish();
+                splitter.anchor = anchor;
                 if depth == 1 {
-                    cutting.title.clone_from(&words);
+                    splitter.title.clone_from(&words);
                 }
-                cutting.heading = words;
+                splitter.heading = words;
             }
-            DocumentLine::Blank => cutting.paragraphs.push(String::new()),
-            DocumentLine::Code(text) if text.trim().is_empty() => cutting.paragraphs.push(String::new()),
-            DocumentLine::Item(text) => cutting.add("\n\n", &text),
-            DocumentLine::Text(text) => cutting.add(" ", &text),
-            DocumentLine::Code(text) => cutting.add(" ", text.trim()),
+            DocumentLine::Blank => splitter.paragraphs.push(String::new()),
+            DocumentLine::Code(text) if text.trim().is_empty() => splitter.paragraphs.push(String::new()),
+            DocumentLine::Item(text) => splitter.add("\n\n", &text),
+            DocumentLine::Text(text) => splitter.add(" ", &text),
+            DocumentLine::Code(text) => splitter.add(" ", text.trim()),
         }
     }
-    cutting.finish();
-    cutting.passages
+    splitter.finish();
+    splitter.passages
 }
 
 impl PassageSplitter<'_> {
     /// Appends a line to the last paragraph.
-    fn add(&mut self, between: &str, text: &str) {
+    fn add(&mut self, separator: &str, text: &str) {
         let Some(paragraph) = self.paragraphs.last_mut() else { return };
         if !paragraph.is_empty() {
-            paragraph.push_str(between);
+            paragraph.push_str(separator);
         }
         paragraph.push_str(text);
     }
@@ -108,7 +108,7 @@ impl PassageSplitter<'_> {
         let paragraphs = std::mem::replace(&mut self.paragraphs, vec![String::new()]);
         let mut text = String::new();
         for paragraph in paragraphs.into_iter().filter(|paragraph| !paragraph.is_empty()) {
-            if !text.is_empty() && text.len() + paragraph.len() > LONG {
+            if !text.is_empty() && text.len() + paragraph.len() > SPLIT_AFTER_BYTES {
                 self.push(std::mem::take(&mut text));
             }
             if !text.is_empty() {
@@ -137,15 +137,15 @@ impl PassageSplitter<'_> {
 mod tests {
     use super::*;
 
-    fn of(text: &str, kind: DocumentFormat) -> Vec<(String, String)> {
-        split("a/b.md", lines(kind, text)).into_iter().map(|passage| (passage.source, passage.text)).collect()
+    fn passages_of(text: &str, format: DocumentFormat) -> Vec<(String, String)> {
+        split("a/b.md", lines(format, text)).into_iter().map(|passage| (passage.source, passage.text)).collect()
     }
 
     /// R-DEB-17, R-DEB-41: a passage is named by its file and its heading.
     #[test]
     fn documents_are_cut_at_headings() {
         let text = "intro\n# Big & Small?\nOne\ntwo.\n\n```\n# no heading\n```\n## Empty\n## Größe\n- **a** is.\n- b is.\n## Größe\nlast";
-        let passages = of(text, DocumentFormat::Markdown);
+        let passages = passages_of(text, DocumentFormat::Markdown);
         let sources: Vec<&str> = passages.iter().map(|(source, _)| source.as_str()).collect();
         assert_eq!(sources, ["a/b.md#top", "a/b.md#big--small", "a/b.md#größe", "a/b.md#größe-1"]);
         assert!(passages[1].1.starts_with("One two.") && passages[1].1.contains("# no heading"));
@@ -156,9 +156,9 @@ mod tests {
     #[test]
     fn long_texts_are_cut_at_paragraphs() {
         let paragraph = "Words and words. ".repeat(40);
-        let passages = of(&format!("# not a heading\n\n{paragraph}\n\n{paragraph}"), DocumentFormat::Text);
+        let passages = passages_of(&format!("# not a heading\n\n{paragraph}\n\n{paragraph}"), DocumentFormat::Text);
         assert_eq!(passages.len(), 2);
-        assert!(passages.iter().all(|(source, text)| source == "a/b.md#top" && text.len() <= LONG));
+        assert!(passages.iter().all(|(source, text)| source == "a/b.md#top" && text.len() <= SPLIT_AFTER_BYTES));
     }
 
     /// R-SUG-19: file and anchor are distinguished, whatever characters they contain.

@@ -69,15 +69,15 @@ impl AttributeEntry {
         }
     }
 
-    /// Parses the value with `read`; adds a diagnostic with an example if the value is missing or malformed.
+    /// Parses the value with `parse`; adds a diagnostic with an example if the value is missing or malformed.
     pub(crate) fn value<T>(
         &self,
-        read: impl FnOnce(&Expr) -> Option<T>,
+        parse: impl FnOnce(&Expr) -> Option<T>,
         example: &str,
         diagnostics: &mut Diagnostics,
     ) -> Option<T> {
         let value = match &self.value {
-            EntryValue::Value(expr) => read(expr),
+            EntryValue::Value(expr) => parse(expr),
             _ => None,
         };
         if value.is_none() {

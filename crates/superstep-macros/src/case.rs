@@ -43,8 +43,8 @@ impl RenameRule {
             Self::Pascal => pascal(),
             Self::Camel => {
                 let pascal = pascal();
-                let mut letters = pascal.chars();
-                letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+                let mut characters = pascal.chars();
+                characters.next().map_or_else(String::new, |first| first.to_lowercase().chain(characters).collect())
             }
             Self::Kebab => name.replace('_', "-"),
             Self::ScreamingKebab => name.to_uppercase().replace('_', "-"),
@@ -53,8 +53,8 @@ impl RenameRule {
 }
 
 fn capitalize(word: &str) -> String {
-    let mut letters = word.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    let mut characters = word.chars();
+    characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
 }
 
 #[cfg(test)]

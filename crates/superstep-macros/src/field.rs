@@ -82,7 +82,7 @@ impl FieldSpec {
     pub(crate) fn parse(field: &Field, case: Option<RenameRule>, diagnostics: &mut Diagnostics) -> Option<Self> {
         let ident = field.ident.clone()?;
         let reduce = ReducerSpec::parse(field, diagnostics);
-        let options = FieldOptions::read(field, diagnostics);
+        let options = FieldOptions::parse(field, diagnostics);
         options.check(field, reduce.as_ref(), diagnostics);
         let rust_name = ident.unraw().to_string();
         let name = match (&options.rename, case) {
@@ -107,7 +107,7 @@ impl FieldSpec {
 }
 
 impl FieldOptions {
-    fn read(field: &Field, diagnostics: &mut Diagnostics) -> Self {
+    fn parse(field: &Field, diagnostics: &mut Diagnostics) -> Self {
         let mut options = Self::default();
         for entry in entries(&field.attrs, "state", diagnostics) {
             if options.names.contains(&entry.name) {
@@ -134,12 +134,12 @@ impl FieldOptions {
             "rename" => self.rename = entry.value(literals::text, "rename = \"name\"", diagnostics),
             "min" => self.min = entry.value(literals::number, "min = 0", diagnostics),
             "max" => self.max = entry.value(literals::number, "max = 5", diagnostics),
-            "one_of" => self.take_one_of(entry, diagnostics),
-            word => diagnostics.add(&entry.name, unknown(word)),
+            "one_of" => self.parse_one_of(entry, diagnostics),
+            word => diagnostics.add(&entry.name, unknown_option_message(word)),
         }
     }
 
-    fn take_one_of(&mut self, entry: &AttributeEntry, diagnostics: &mut Diagnostics) {
+    fn parse_one_of(&mut self, entry: &AttributeEntry, diagnostics: &mut Diagnostics) {
         let EntryValue::List(values) = &entry.value else {
             return diagnostics.add(&entry.name, "`one_of` requires values: write `one_of(\"a\", \"b\")`");
         };
@@ -158,9 +158,9 @@ impl FieldOptions {
         let reduce_attribute = field.attrs.iter().find(|attribute| attribute.path().is_ident("reduce"));
         for (one, other, reason) in CONFLICTING_OPTIONS {
             let is_harmless = one == "last_wins" && reduce.is_some_and(ReducerSpec::is_replace);
-            let is_there = if other == "reduce" { reduce_attribute.is_some() } else { self.has(other) };
+            let has_other = if other == "reduce" { reduce_attribute.is_some() } else { self.has(other) };
             let Some(ident) =
-                self.names.iter().find(|candidate| *candidate == one).filter(|_| is_there && !is_harmless)
+                self.names.iter().find(|candidate| *candidate == one).filter(|_| has_other && !is_harmless)
             else {
                 continue;
             };
@@ -174,8 +174,8 @@ impl FieldOptions {
     }
 }
 
-fn unknown(word: &str) -> String {
-    if word == "reduce" || ReducerSpec::exists(word) {
+fn unknown_option_message(word: &str) -> String {
+    if word == "reduce" || ReducerSpec::is_reducer_name(word) {
         return format!("`{word}` is a reducer, not an option of a field: write `#[reduce(..)]`");
     }
     format!("unknown option `{word}`; {}", suggest::known_names(word, &OPTION_NAMES))

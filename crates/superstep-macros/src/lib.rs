@@ -30,8 +30,8 @@ mod tool;
 /// `last_wins`, `default = expr`, `one_of("a", "b")`, `min = 0`, `max = 5`, `rename = "x"`.
 #[proc_macro_derive(GraphState, attributes(state, reduce))]
 pub fn derive_state(input: TokenStream) -> TokenStream {
-    let read = syn::parse(input).and_then(|input| state::StateSpec::parse(&input));
-    match read {
+    let spec = syn::parse(input).and_then(|input| state::StateSpec::parse(&input));
+    match spec {
         Ok(spec) => expand::expand(&spec).into(),
         Err(error) => error.into_compile_error().into(),
     }
@@ -67,6 +67,6 @@ pub fn entrypoint(_options: TokenStream, function: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, function: TokenStream) -> TokenStream {
     let function = syn::parse_macro_input!(function as syn::ItemFn);
-    let read = tool::ToolFn::parse(options.into(), function);
-    read.map_or_else(syn::Error::into_compile_error, |tool| tool.expand()).into()
+    let tool = tool::ToolFn::parse(options.into(), function);
+    tool.map_or_else(syn::Error::into_compile_error, |tool| tool.expand()).into()
 }

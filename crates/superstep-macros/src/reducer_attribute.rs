@@ -107,7 +107,7 @@ impl ReducerSpec {
             }
             "with" => Some(Self::With(entry.value(path, "with = my_reducer", diagnostics)?, None)),
             _ => {
-                diagnostics.add(&entry.name, unknown(&word));
+                diagnostics.add(&entry.name, unknown_reducer_message(&word));
                 None
             }
         }
@@ -119,7 +119,7 @@ impl ReducerSpec {
     }
 
     /// Returns true if the word names a reducer.
-    pub(crate) fn exists(word: &str) -> bool {
+    pub(crate) fn is_reducer_name(word: &str) -> bool {
         REDUCER_NAMES.contains(&word)
     }
 }
@@ -131,10 +131,10 @@ fn path(expr: &Expr) -> Option<Path> {
     }
 }
 
-fn unknown(word: &str) -> String {
+fn unknown_reducer_message(word: &str) -> String {
     if crate::field::is_option(word) {
         return format!("`{word}` is not a reducer: write `#[state({word})]`");
     }
-    let suggested = REDUCER_ALIASES.iter().find(|(foreign, _)| *foreign == word).map_or(word, |(_, own)| own);
+    let suggested = REDUCER_ALIASES.iter().find(|(foreign, _)| *foreign == word).map_or(word, |(_, name)| name);
     format!("unknown reducer `{word}`; {}", suggest::known_names(suggested, &REDUCER_NAMES))
 }

@@ -40,7 +40,7 @@ impl StateSpec {
             diagnostics.add(&input.generics, message);
         }
         let mut options = StateOptions::default();
-        options.read(input, &mut diagnostics);
+        options.parse(input, &mut diagnostics);
         let fields: Vec<FieldSpec> =
             fields.into_iter().filter_map(|field| FieldSpec::parse(field, options.case, &mut diagnostics)).collect();
         check_names(&fields, &mut diagnostics);
@@ -59,7 +59,7 @@ struct StateOptions {
 }
 
 impl StateOptions {
-    fn read(&mut self, input: &DeriveInput, diagnostics: &mut Diagnostics) {
+    fn parse(&mut self, input: &DeriveInput, diagnostics: &mut Diagnostics) {
         if let Some(attribute) = input.attrs.iter().find(|attribute| attribute.path().is_ident("reduce")) {
             diagnostics.add(attribute, "`#[reduce(..)]` is only valid on a field");
         }

@@ -74,7 +74,7 @@ impl ToolFn {
             },
             |entries| entries.into_iter().collect(),
         );
-        let (name, options) = read_options(&entries, &function, &mut diagnostics);
+        let (name, options) = parse_options(&entries, &function, &mut diagnostics);
         let description = doc_of(&function.attrs);
         if description.is_empty() {
             let help =
@@ -90,19 +90,23 @@ impl ToolFn {
             diagnostics.add(word, "`blocking` is only valid on a plain `fn`: an async function must not block");
         }
         let parameters =
-            function.sig.inputs.iter().filter_map(|input| Parameter::read(input, &mut diagnostics)).collect();
+            function.sig.inputs.iter().filter_map(|input| Parameter::parse(input, &mut diagnostics)).collect();
         diagnostics.finish(Self { function, name, description, options, parameters })
     }
 }
 
-fn read_options(entries: &[AttributeEntry], function: &ItemFn, diagnostics: &mut Diagnostics) -> (String, ToolOptions) {
+fn parse_options(
+    entries: &[AttributeEntry],
+    function: &ItemFn,
+    diagnostics: &mut Diagnostics,
+) -> (String, ToolOptions) {
     let (mut name, mut options) = (function.sig.ident.to_string(), ToolOptions::default());
     for entry in entries {
         match entry.name.to_string().as_str() {
             "name" => {
-                let read = |expr: &Expr| literals::text(expr).filter(|text| is_name(&text.value()));
+                let tool_name = |expr: &Expr| literals::text(expr).filter(|text| is_name(&text.value()));
                 let example = "name = \"add_numbers\"` with letters, digits, `_` and `-`, at most 64 of them, as in `name = \"add\"";
-                name = entry.value(read, example, diagnostics).map_or(name, |text| text.value());
+                name = entry.value(tool_name, example, diagnostics).map_or(name, |text| text.value());
             }
             "read_only" => flag(entry, &mut options.read_only, diagnostics),
             "idempotent" => flag(entry, &mut options.idempotent, diagnostics),
@@ -131,8 +135,8 @@ fn flag(entry: &AttributeEntry, flag: &mut bool, diagnostics: &mut Diagnostics) 
 }
 
 fn is_name(name: &str) -> bool {
-    let is_fine = |character: char| character.is_ascii_alphanumeric() || character == '_' || character == '-';
-    (1..=64).contains(&name.len()) && name.chars().all(is_fine)
+    let is_allowed = |character: char| character.is_ascii_alphanumeric() || character == '_' || character == '-';
+    (1..=64).contains(&name.len()) && name.chars().all(is_allowed)
 }
 
 /// Parses a duration: whole seconds, or a string such as `"500ms"`, `"30s"`, `"2m"`, `"1h"`.
@@ -162,7 +166,7 @@ fn doc_of(attributes: &[Attribute]) -> String {
 }
 
 impl Parameter {
-    fn read(input: &FnArg, diagnostics: &mut Diagnostics) -> Option<Self> {
+    fn parse(input: &FnArg, diagnostics: &mut Diagnostics) -> Option<Self> {
         let FnArg::Typed(input) = input else {
             diagnostics.add(input, "a tool must be a free function: `self` is not supported");
             return None;
@@ -171,12 +175,12 @@ impl Parameter {
             diagnostics.add(&input.pat, "an argument of a tool requires a name: write `name: Type`");
             return None;
         };
-        let (mut default, mut taken) = (None, is_injected(&input.ty));
+        let (mut default, mut is_injected) = (None, is_injected(&input.ty));
         for attribute in &input.attrs {
             let path = attribute.path();
             if path.is_ident("doc") {
             } else if path.is_ident("inject") {
-                taken = true;
+                is_injected = true;
             } else if path.is_ident("default") {
                 match attribute.parse_args::<Expr>() {
                     Ok(value) => default = Some(value),
@@ -193,7 +197,7 @@ impl Parameter {
                 "a tool owns its arguments: use `String` instead of `&str`, `Vec<T>` instead of `&[T]`",
             );
         }
-        if taken && let Some(value) = &default {
+        if is_injected && let Some(value) = &default {
             diagnostics.add(value, "an injected argument cannot have a default");
         }
         Some(Self {
@@ -201,7 +205,7 @@ impl Parameter {
             ty: (*input.ty).clone(),
             doc: doc_of(&input.attrs),
             default,
-            is_injected: taken,
+            is_injected,
         })
     }
 }
@@ -209,5 +213,5 @@ impl Parameter {
 /// Returns true if the run injects parameters of this type.
 fn is_injected(ty: &Type) -> bool {
     let Type::Path(path) = ty else { return false };
-    path.path.segments.last().is_some_and(|last| INJECTED_TYPES.iter().any(|taken| last.ident == taken))
+    path.path.segments.last().is_some_and(|last| INJECTED_TYPES.iter().any(|name| last.ident == name))
 }

@@ -46,7 +46,7 @@ pub struct ServerConfig {
     pub start_page: Option<String>,
     /// Maximum size of a request body in bytes. Default: 64 KiB.
     pub body_limit: usize,
-    /// Time that running supersteps get to finish at shutdown. Default: 8 seconds.
+    /// Time that running supersteps get to finish at shutdown. Default and maximum: 8 seconds.
     pub drain_timeout: Duration,
     /// Handling of runs that an earlier process left unfinished.
     pub recovery: RecoveryMode,

@@ -62,7 +62,7 @@
 //!
 //! Every run has any number of subscribers. A client that reconnects with [`LastEventId`] receives every later event
 //! once; a subscriber that reads too slowly is disconnected and can resume. Encoders turn events into a format:
-//! [`encode_v2_events`] for LangChain's version 2 events, and AG-UI.
+//! [`encode_v2_events`] for LangChain's version 2 events, [`ag_ui_encoder`] for AG-UI.
 //!
 //! # Errors and validation
 //!

@@ -194,8 +194,8 @@ mod tests {
         let file = "[models.own]\nprovider = 'openai'\nmodel = 'x'\nbase_url = 'http://127.0.0.1:1/v1/'\n\
                     [models.lost]\nprovider = 'azure'\nmodel = 'x'";
         let settings = Settings::parse(&SettingsSources::new().toml("superstep.toml", file)).expect("settings");
-        let own = provider_from_settings("own", &settings.models["own"]).expect("a provider");
-        assert!(own.check().is_ok(), "it needs no key");
+        let provider = provider_from_settings("own", &settings.models["own"]).expect("a provider");
+        assert!(provider.check().is_ok(), "it needs no key");
         assert_eq!(
             provider_from_settings("lost", &settings.models["lost"]).unwrap_err().code(),
             ErrorCode::ConfigInvalid

@@ -38,8 +38,11 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(9_500);
 
 /// Starts a server for these applications, and returns it once it accepts connections.
 ///
-/// Runs that an earlier process left unfinished are recovered or marked before the first request is handled. Runs of
-/// other processes that crash later are recovered within seconds after their leases have expired.
+/// Runs that an earlier process left unfinished are resumed, or marked as orphaned with [`RecoveryMode::Manual`],
+/// before the first request is handled. Runs of other processes that crash later are recovered within seconds after
+/// their leases have expired.
+///
+/// [`RecoveryMode::Manual`]: superstep::settings::RecoveryMode::Manual
 ///
 /// # Errors
 /// Returns an error if the address is not permitted or cannot be bound, two graphs have the same name, or the storage
@@ -136,9 +139,9 @@ pub async fn shutdown_signal() {
 
 /// Removes expired broadcasts every minute.
 async fn sweep_loop(runs: RunService) {
-    let mut minutes = tokio::time::interval(Duration::from_secs(60));
+    let mut interval = tokio::time::interval(Duration::from_secs(60));
     loop {
-        minutes.tick().await;
+        interval.tick().await;
         runs.broadcaster().remove_expired();
     }
 }

@@ -1,7 +1,7 @@
 //! Generation of one response, from the conversation to the last token: prompt processing, sampling, output.
 //!
 //! Runs on the calling thread, and checks after every output token, and after every few prompt tokens, if the
-//! response is still wanted.
+//! caller still waits for the response.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -12,8 +12,8 @@ use superstep_core::model::StopReason;
 
 use crate::header;
 use crate::llama::Llama;
-use crate::matrix::Source;
-use crate::outgoing::Outgoing;
+use crate::matrix::WeightsFile;
+use crate::outgoing::TextDecoder;
 use crate::sampler::Sampler;
 use crate::shape::{self, Shape};
 use crate::tokens::{ChatMlMessage, Tokens};
@@ -28,13 +28,13 @@ pub(crate) struct Engine {
     tokens: Tokens,
 }
 
-/// Input of one response.
+/// A request to generate one response.
 #[derive(Debug)]
-pub(crate) struct Question {
-    pub(crate) turns: Vec<ChatMlMessage>,
+pub(crate) struct GenerationRequest {
+    pub(crate) messages: Vec<ChatMlMessage>,
     pub(crate) sampler: Sampler,
     pub(crate) max_output_tokens: usize,
-    pub(crate) stops: Vec<String>,
+    pub(crate) stop_sequences: Vec<String>,
 }
 
 /// Result of one response.
@@ -62,9 +62,9 @@ pub(crate) enum Failure {
 
 /// Receiver of generated text.
 pub(crate) trait TextReceiver {
-    /// Receives text; returns false if no more text is wanted.
+    /// Receives text; returns false if the caller has stopped waiting.
     fn receive(&self, text: String) -> bool;
-    /// Returns true if the response is still wanted.
+    /// Returns true if the caller still waits for the response.
     fn is_open(&self) -> bool;
 }
 
@@ -73,71 +73,73 @@ impl Engine {
     ///
     /// Catches panics: a file that passes the checks of this crate may still make a dependency panic.
     pub(crate) fn open(path: &Path) -> Result<(Self, Option<String>), String> {
-        without_panic(|| Self::load(path))
+        catch_panic(|| Self::load(path))
     }
 
     /// Returns the model name in a file; reads only the header.
     pub(crate) fn name(path: &Path) -> Result<Option<String>, String> {
-        without_panic(|| {
-            let Source { content, .. } = head(path)?;
+        catch_panic(|| {
+            let WeightsFile { content, .. } = open_file(path)?;
             Shape::read(&content).map(|_| shape::name(&content))
         })
     }
 
     fn load(path: &Path) -> Result<(Self, Option<String>), String> {
-        let Source { content, file } = head(path)?;
+        let WeightsFile { content, file } = open_file(path)?;
         let (name, shape, tokens) = (shape::name(&content), Shape::read(&content)?, Tokens::read(&content)?);
-        let llama = Llama::load(&mut Source { content, file }, shape, tokens.count())?;
+        let llama = Llama::load(&mut WeightsFile { content, file }, shape, tokens.count())?;
         Ok((Self { llama, tokens }, name))
     }
 
     /// Generates a response.
-    pub(crate) fn answer(&self, question: Question, receiver: &impl TextReceiver) -> Result<End, Failure> {
-        let prompt = self.tokens.conversation(&question.turns).map_err(Failure::Model)?;
+    pub(crate) fn generate(&self, request: GenerationRequest, receiver: &impl TextReceiver) -> Result<End, Failure> {
+        let prompt = self.tokens.conversation(&request.messages).map_err(Failure::Model)?;
         let context = self.llama.context();
         if prompt.len() >= context {
             return Err(Failure::TooLong { tokens: prompt.len(), context });
         }
-        let (mut past, mut weights) = (self.llama.begin(), Vec::new());
-        for some in prompt.chunks(PROMPT_BATCH_TOKENS) {
+        let (mut cache, mut logits) = (self.llama.empty_cache(), Vec::new());
+        for batch in prompt.chunks(PROMPT_BATCH_TOKENS) {
             if !receiver.is_open() {
                 return Err(Failure::Cancelled);
             }
-            weights = self.llama.read(&mut past, some);
+            logits = self.llama.forward(&mut cache, batch);
         }
-        let (mut sampler, mut outgoing, mut written) = (question.sampler, Outgoing::new(&question.stops), 0);
+        let (mut sampler, mut decoder, mut output_tokens) =
+            (request.sampler, TextDecoder::new(&request.stop_sequences), 0);
         let stop = loop {
-            let chosen = sampler.choose(&weights);
-            let token = chosen.ok_or_else(|| Failure::Model("the model returned no finite logits".to_owned()))?;
+            let token = sampler
+                .sample(&logits)
+                .ok_or_else(|| Failure::Model("the model returned no finite logits".to_owned()))?;
             let Some(bytes) = self.tokens.bytes(token) else { break StopReason::End };
-            written += 1;
-            if !receiver.receive(outgoing.take(bytes)) {
+            output_tokens += 1;
+            if !receiver.receive(decoder.take(bytes)) {
                 return Err(Failure::Cancelled);
             }
-            if outgoing.has_stopped() {
+            if decoder.has_stopped() {
                 break StopReason::Sequence;
             }
-            if written == question.max_output_tokens || past.length() + 1 > context {
+            if output_tokens == request.max_output_tokens || cache.length() + 1 > context {
                 break StopReason::Length;
             }
-            weights = self.llama.read(&mut past, &[token]);
+            logits = self.llama.forward(&mut cache, &[token]);
         };
-        receiver.receive(outgoing.finish());
-        let stop = if outgoing.has_stopped() { StopReason::Sequence } else { stop };
-        Ok(End { stop, input_tokens: prompt.len(), output_tokens: written })
+        receiver.receive(decoder.finish());
+        let stop = if decoder.has_stopped() { StopReason::Sequence } else { stop };
+        Ok(End { stop, input_tokens: prompt.len(), output_tokens })
     }
 }
 
 /// Reads and checks the header of a file, and returns it with the open file.
-fn head(path: &Path) -> Result<Source, String> {
+fn open_file(path: &Path) -> Result<WeightsFile, String> {
     let mut file = File::open(path).map_err(|error| error.to_string())?;
     header::check(&mut file)?;
     let mut file = BufReader::new(file);
     std::io::Seek::rewind(&mut file).map_err(|error| error.to_string())?;
     let content = Content::read(&mut file).map_err(|error| error.to_string())?;
-    Ok(Source { content, file })
+    Ok(WeightsFile { content, file })
 }
 
-fn without_panic<T>(read: impl FnOnce() -> Result<T, String> + std::panic::UnwindSafe) -> Result<T, String> {
+fn catch_panic<T>(read: impl FnOnce() -> Result<T, String> + std::panic::UnwindSafe) -> Result<T, String> {
     std::panic::catch_unwind(read).unwrap_or_else(|_| Err("reading the file panicked".to_owned()))
 }

@@ -13,8 +13,8 @@
 //!
 //! # async fn example() -> superstep_core::error::Result<()> {
 //! let model = SharedModel::from(Weights::open("SmolLM2-135M-Instruct.Q4_1.gguf")?);
-//! let answer = model.complete(ChatRequest::new([Message::user("What is a graph?")]).max_tokens(60)).await?;
-//! println!("{}: {}", answer.model, answer.message.text());
+//! let response = model.complete(ChatRequest::new([Message::user("What is a graph?")]).max_tokens(60)).await?;
+//! println!("{}: {}", response.model, response.message.text());
 //! # Ok(())
 //! # }
 //! ```

@@ -14,15 +14,15 @@ use candle_core::quantized::gguf_file::Content;
 use candle_core::quantized::k_quants::{BlockQ8_0, GgmlType};
 
 /// Number of elements per block.
-const BLOCK: usize = 32;
+const BLOCK_ELEMENTS: usize = 32;
 
 /// A weights file: its parsed header, and its bytes.
-pub(crate) struct Source {
+pub(crate) struct WeightsFile {
     pub(crate) content: Content,
     pub(crate) file: BufReader<File>,
 }
 
-impl Source {
+impl WeightsFile {
     /// Reads the numbers of a tensor, which must have these dimensions.
     pub(crate) fn numbers(&mut self, name: &str, dimensions: &[usize]) -> Result<Vec<f32>, String> {
         let info = self.content.tensor_infos.get(name).ok_or_else(|| format!("tensor `{name}` is missing"))?;
@@ -61,13 +61,13 @@ impl Matrix {
 
     /// Writes one row as floating-point numbers.
     pub(crate) fn write_row(&self, row: usize, to: &mut [f32]) {
-        let length = self.columns / BLOCK;
+        let length = self.columns / BLOCK_ELEMENTS;
         BlockQ8_0::to_float(&self.blocks[row * length..(row + 1) * length], to);
     }
 
     /// Multiplies every vector with the matrix; the results follow each other.
     pub(crate) fn multiply(&self, vectors: &Vectors) -> Vec<f32> {
-        let length = self.columns / BLOCK;
+        let length = self.columns / BLOCK_ELEMENTS;
         let count = vectors.0.len() / length;
         let mut results = vec![0.0; count * self.rows];
         // Rows in the outer loop: a row stays in the CPU cache for all vectors.
@@ -91,7 +91,7 @@ impl Vectors {
 }
 
 fn blocks(numbers: &[f32]) -> Vec<BlockQ8_0> {
-    let mut blocks = vec![BlockQ8_0::zeros(); numbers.len() / BLOCK];
+    let mut blocks = vec![BlockQ8_0::zeros(); numbers.len() / BLOCK_ELEMENTS];
     BlockQ8_0::from_float(numbers, &mut blocks);
     blocks
 }

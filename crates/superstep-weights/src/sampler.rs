@@ -9,61 +9,61 @@ pub(crate) struct Sampler {
     /// Temperature; 0 selects the most likely token.
     temperature: f64,
     /// Cumulative probability of the tokens to sample from (`top_p`).
-    share: f64,
+    top_p: f64,
     state: u64,
 }
 
 impl Sampler {
     /// Creates a sampler for a request; `seed` applies if the request has no seed.
     pub(crate) fn new(request: &ChatRequest, seed: u64) -> Result<Self> {
-        let (temperature, share) = (request.temperature.unwrap_or(0.0), request.top_p.unwrap_or(1.0));
+        let (temperature, top_p) = (request.temperature.unwrap_or(0.0), request.top_p.unwrap_or(1.0));
         if !(temperature.is_finite() && temperature >= 0.0) {
             return Err(Error::new(
                 ErrorCode::ConfigInvalid,
                 format!("the temperature must be 0 or above, found {temperature}"),
             ));
         }
-        if !(share > 0.0 && share <= 1.0) {
+        if !(top_p > 0.0 && top_p <= 1.0) {
             return Err(Error::new(
                 ErrorCode::ConfigInvalid,
-                format!("`top_p` must be above 0 and at most 1, found {share}"),
+                format!("`top_p` must be above 0 and at most 1, found {top_p}"),
             ));
         }
-        Ok(Self { temperature, share, state: request.seed.unwrap_or(seed) })
+        Ok(Self { temperature, top_p, state: request.seed.unwrap_or(seed) })
     }
 
     /// Selects a token by its logits; `None` if no logit is finite.
-    pub(crate) fn choose(&mut self, weights: &[f32]) -> Option<u32> {
+    pub(crate) fn sample(&mut self, logits: &[f32]) -> Option<u32> {
         // The first of several equal logits, so that the result does not depend on the order of comparison.
-        let better = |best: usize, next: usize| if weights[next] > weights[best] { next } else { best };
-        let best = (0..weights.len()).filter(|token| weights[*token].is_finite()).reduce(better)?;
-        let token = if self.temperature == 0.0 { best } else { self.draw(weights, weights[best]) };
+        let better = |best: usize, next: usize| if logits[next] > logits[best] { next } else { best };
+        let best = (0..logits.len()).filter(|token| logits[*token].is_finite()).reduce(better)?;
+        let token = if self.temperature == 0.0 { best } else { self.sample_random(logits, logits[best]) };
         u32::try_from(token).ok()
     }
 
-    fn draw(&mut self, weights: &[f32], most: f32) -> usize {
-        let chance = |weight: f32| (f64::from(weight - most) / self.temperature).exp();
-        let finite = weights.iter().enumerate().filter(|(_, weight)| weight.is_finite());
-        let mut chances: Vec<(usize, f64)> = finite.map(|(token, weight)| (token, chance(*weight))).collect();
-        let mut sum: f64 = chances.iter().map(|(_, chance)| chance).sum();
-        if self.share < 1.0 {
-            chances.sort_by(|left, right| right.1.total_cmp(&left.1).then(left.0.cmp(&right.0)));
-            let (mut total, enough) = (0.0, sum * self.share);
-            let count = chances.iter().take_while(|(_, chance)| {
-                let is_selected = total < enough;
-                total += if is_selected { *chance } else { 0.0 };
+    fn sample_random(&mut self, logits: &[f32], max_logit: f32) -> usize {
+        let weight = |logit: f32| (f64::from(logit - max_logit) / self.temperature).exp();
+        let finite = logits.iter().enumerate().filter(|(_, logit)| logit.is_finite());
+        let mut weights: Vec<(usize, f64)> = finite.map(|(token, logit)| (token, weight(*logit))).collect();
+        let mut sum: f64 = weights.iter().map(|(_, weight)| weight).sum();
+        if self.top_p < 1.0 {
+            weights.sort_by(|left, right| right.1.total_cmp(&left.1).then(left.0.cmp(&right.0)));
+            let (mut total, target) = (0.0, sum * self.top_p);
+            let count = weights.iter().take_while(|(_, weight)| {
+                let is_selected = total < target;
+                total += if is_selected { *weight } else { 0.0 };
                 is_selected
             });
             let count = count.count();
-            chances.truncate(count);
+            weights.truncate(count);
             sum = total;
         }
-        let mut at = self.random() * sum;
-        let chosen = chances.iter().find(|(_, chance)| {
-            at -= chance;
-            at < 0.0
+        let mut remaining = self.random() * sum;
+        let sampled = weights.iter().find(|(_, weight)| {
+            remaining -= weight;
+            remaining < 0.0
         });
-        chosen.or(chances.last()).map_or(0, |(token, _)| *token)
+        sampled.or(weights.last()).map_or(0, |(token, _)| *token)
     }
 
     /// Returns the next number of SplitMix64 in [0, 1), which is the same on every machine.
@@ -80,45 +80,48 @@ impl Sampler {
 mod tests {
     use super::*;
 
-    fn request(temperature: f64, share: Option<f64>, seed: u64) -> ChatRequest {
+    fn request(temperature: f64, top_p: Option<f64>, seed: u64) -> ChatRequest {
         let mut request = ChatRequest::from("hi").temperature(temperature);
-        (request.top_p, request.seed) = (share, Some(seed));
+        (request.top_p, request.seed) = (top_p, Some(seed));
         request
     }
 
-    fn drawn(request: &ChatRequest, weights: &[f32]) -> Vec<Option<u32>> {
+    fn samples(request: &ChatRequest, logits: &[f32]) -> Vec<Option<u32>> {
         let mut sampler = Sampler::new(request, 0).unwrap();
-        (0..200).map(|_| sampler.choose(weights)).collect()
+        (0..200).map(|_| sampler.sample(logits)).collect()
     }
 
     #[test]
     fn zero_temperature_picks_first_maximum() {
         let mut sampler = Sampler::new(&ChatRequest::from("hi"), 7).unwrap();
-        assert_eq!(sampler.choose(&[0.5, 2.0, f32::NAN, 2.0, f32::INFINITY]), Some(1));
-        assert_eq!(sampler.choose(&[f32::NAN]), None);
-        assert_eq!(sampler.choose(&[]), None);
+        assert_eq!(sampler.sample(&[0.5, 2.0, f32::NAN, 2.0, f32::INFINITY]), Some(1));
+        assert_eq!(sampler.sample(&[f32::NAN]), None);
+        assert_eq!(sampler.sample(&[]), None);
     }
 
     #[test]
     fn the_seed_determines_the_samples() {
-        let weights = [1.0, 1.5, 0.5, 1.2];
-        assert_eq!(drawn(&request(1.0, None, 1), &weights), drawn(&request(1.0, None, 1), &weights));
-        assert_ne!(drawn(&request(1.0, None, 1), &weights), drawn(&request(1.0, None, 2), &weights));
+        let logits = [1.0, 1.5, 0.5, 1.2];
+        assert_eq!(samples(&request(1.0, None, 1), &logits), samples(&request(1.0, None, 1), &logits));
+        assert_ne!(samples(&request(1.0, None, 1), &logits), samples(&request(1.0, None, 2), &logits));
     }
 
     #[test]
     fn top_p_excludes_unlikely_tokens() {
         // The probabilities are about 0.64, 0.24, 0.09 and 0.03.
-        let weights = [3.0, 2.0, 1.0, 0.0];
-        let among = |share| drawn(&request(1.0, share, 3), &weights).into_iter().flatten().max();
-        assert_eq!([among(Some(0.5)), among(Some(0.8)), among(None)], [Some(0), Some(1), Some(3)]);
+        let logits = [3.0, 2.0, 1.0, 0.0];
+        let highest_token = |top_p| samples(&request(1.0, top_p, 3), &logits).into_iter().flatten().max();
+        assert_eq!(
+            [highest_token(Some(0.5)), highest_token(Some(0.8)), highest_token(None)],
+            [Some(0), Some(1), Some(3)]
+        );
     }
 
     #[test]
     fn invalid_sampling_settings_are_rejected() {
-        for (temperature, share) in [(-1.0, None), (f64::NAN, None), (1.0, Some(0.0)), (1.0, Some(1.5))] {
-            let error = Sampler::new(&request(temperature, share, 1), 0).unwrap_err();
-            assert_eq!(error.code(), ErrorCode::ConfigInvalid, "{temperature} {share:?}");
+        for (temperature, top_p) in [(-1.0, None), (f64::NAN, None), (1.0, Some(0.0)), (1.0, Some(1.5))] {
+            let error = Sampler::new(&request(temperature, top_p, 1), 0).unwrap_err();
+            assert_eq!(error.code(), ErrorCode::ConfigInvalid, "{temperature} {top_p:?}");
         }
     }
 }

@@ -9,7 +9,7 @@ pub(crate) struct Shape {
     pub(crate) width: usize,
     pub(crate) inner: usize,
     pub(crate) heads: usize,
-    pub(crate) key_heads: usize,
+    pub(crate) kv_heads: usize,
     pub(crate) context: usize,
     pub(crate) epsilon: f32,
     pub(crate) rope_base: f32,
@@ -36,7 +36,7 @@ impl Shape {
             width: number(content, "llama.embedding_length", 32..=65_536)?,
             inner: number(content, "llama.feed_forward_length", 32..=262_144)?,
             heads,
-            key_heads: match content.metadata.contains_key("llama.attention.head_count_kv") {
+            kv_heads: match content.metadata.contains_key("llama.attention.head_count_kv") {
                 true => number(content, "llama.attention.head_count_kv", 1..=heads)?,
                 false => heads,
             },
@@ -44,7 +44,7 @@ impl Shape {
             epsilon: fraction(content, "llama.attention.layer_norm_rms_epsilon", None)?,
             rope_base: fraction(content, "llama.rope.freq_base", Some(10_000.0))?,
         };
-        shape.fits(content)?;
+        shape.validate(content)?;
         Ok(shape)
     }
 
@@ -55,10 +55,10 @@ impl Shape {
 
     /// Returns the number of elements cached per token: its keys, or its values.
     pub(crate) fn kv_width(&self) -> usize {
-        self.key_heads * self.head()
+        self.kv_heads * self.head()
     }
 
-    fn fits(&self, content: &Content) -> Result<(), String> {
+    fn validate(&self, content: &Content) -> Result<(), String> {
         let check_multiple = |label: &str, number: usize, part: usize| {
             if number.is_multiple_of(part) {
                 Ok(())
@@ -68,16 +68,16 @@ impl Shape {
         };
         check_multiple("the width", self.width, self.heads)?;
         check_multiple("the head width", self.head(), 2)?;
-        check_multiple("the number of heads", self.heads, self.key_heads)?;
+        check_multiple("the number of heads", self.heads, self.kv_heads)?;
         // The kernels multiply blocks of 32.
         for (label, number) in [("the width", self.width), ("the inner width", self.inner)] {
             check_multiple(label, number, 32)?;
         }
         if content.metadata.contains_key("llama.rope.dimension_count") {
-            let turned = number(content, "llama.rope.dimension_count", 1..=65_536)?;
-            if turned != self.head() {
+            let rotated = number(content, "llama.rope.dimension_count", 1..=65_536)?;
+            if rotated != self.head() {
                 return Err(format!(
-                    "partial RoPE ({turned} of {} dimensions of a head) is not supported",
+                    "partial RoPE ({rotated} of {} dimensions of a head) is not supported",
                     self.head()
                 ));
             }
@@ -88,8 +88,8 @@ impl Shape {
 
 /// Returns the name of the model.
 pub(crate) fn name(content: &Content) -> Option<String> {
-    let named = text(content, "general.basename").zip(text(content, "general.size_label"));
-    let name = named.map(|(base, size)| format!("{base}-{size}"));
+    let parts = text(content, "general.basename").zip(text(content, "general.size_label"));
+    let name = parts.map(|(base, size)| format!("{base}-{size}"));
     let name = name.or_else(|| text(content, "general.name").map(str::to_owned))?;
     // The name is shown to users, and the file may come from an untrusted source.
     let name: String = name.chars().filter(|letter| !letter.is_control()).take(80).collect();
@@ -114,9 +114,9 @@ fn number(content: &Content, key: &str, range: std::ops::RangeInclusive<usize>) 
     number.ok_or_else(|| format!("`{key}` is not a number from {} to {}", range.start(), range.end()))
 }
 
-fn fraction(content: &Content, key: &str, otherwise: Option<f32>) -> Result<f32, String> {
+fn fraction(content: &Content, key: &str, default: Option<f32>) -> Result<f32, String> {
     let Some(value) = content.metadata.get(key) else {
-        return otherwise.ok_or_else(|| format!("`{key}` is missing"));
+        return default.ok_or_else(|| format!("`{key}` is missing"));
     };
     let number = value.to_f32().ok().filter(|number| number.is_finite() && *number > 0.0);
     number.ok_or_else(|| format!("`{key}` is not a number above 0"))

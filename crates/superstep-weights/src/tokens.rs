@@ -13,7 +13,7 @@ use tokenizers::pre_tokenizers::sequence::Sequence;
 use crate::shape;
 
 /// Token type of control tokens in a GGUF file.
-const MARK: i64 = 3;
+const CONTROL_TOKEN_TYPE: i64 = 3;
 
 /// Vocabulary of a model.
 pub(crate) struct Tokens {
@@ -43,16 +43,16 @@ impl Tokens {
             .map(|text| text.to_string().map(String::as_str))
             .collect::<Result<_, _>>()
             .map_err(|_| "a token is not a string".to_owned())?;
-        let mark = |mark: &str| {
-            let at = texts.iter().position(|text| *text == mark).and_then(|at| u32::try_from(at).ok());
-            at.ok_or_else(|| format!("missing token `{mark}`; the model must be trained on ChatML"))
+        let control_token = |name: &str| {
+            let index = texts.iter().position(|text| *text == name).and_then(|index| u32::try_from(index).ok());
+            index.ok_or_else(|| format!("missing token `{name}`; the model must be trained on ChatML"))
         };
-        let (begin, end) = (mark("<|im_start|>")?, mark("<|im_end|>")?);
-        let kinds = shape::array(content, "tokenizer.ggml.token_type").unwrap_or_default();
-        let mut bytes: Vec<Option<Box<[u8]>>> = texts.iter().map(|text| Some(spelled(text))).collect();
+        let (begin, end) = (control_token("<|im_start|>")?, control_token("<|im_end|>")?);
+        let token_types = shape::array(content, "tokenizer.ggml.token_type").unwrap_or_default();
+        let mut bytes: Vec<Option<Box<[u8]>>> = texts.iter().map(|text| Some(token_bytes(text))).collect();
         for (token, bytes) in bytes.iter_mut().enumerate() {
-            let is_mark = kinds.get(token).is_some_and(|kind| integer(kind) == Some(MARK));
-            if is_mark || [begin, end].iter().any(|mark| *mark as usize == token) {
+            let is_control = token_types.get(token).is_some_and(|kind| integer(kind) == Some(CONTROL_TOKEN_TYPE));
+            if is_control || [begin, end].iter().any(|control_token| *control_token as usize == token) {
                 *bytes = None;
             }
         }
@@ -71,11 +71,12 @@ impl Tokens {
     }
 
     /// Encodes the conversation, up to the start of the model's response.
-    pub(crate) fn conversation(&self, turns: &[ChatMlMessage]) -> Result<Vec<u32>, String> {
+    pub(crate) fn conversation(&self, messages: &[ChatMlMessage]) -> Result<Vec<u32>, String> {
         let mut tokens = Vec::new();
-        let has_system = turns.first().is_some_and(|turn| turn.role == "system");
+        let has_system = messages.first().is_some_and(|message| message.role == "system");
         let implicit_system = self.system.iter().filter(|_| !has_system).map(|system| ("system", system.as_str()));
-        for (role, text) in implicit_system.chain(turns.iter().map(|turn| (turn.role, turn.text.as_str()))) {
+        for (role, text) in implicit_system.chain(messages.iter().map(|message| (message.role, message.text.as_str())))
+        {
             tokens.push(self.begin);
             tokens.extend(self.encode(&format!("{role}\n{text}"))?);
             tokens.push(self.end);
@@ -122,7 +123,7 @@ fn integer(value: &Value) -> Option<i64> {
 }
 
 /// Decodes the bytes of a token: tokens are stored as printable characters, one for each byte.
-fn spelled(text: &str) -> Box<[u8]> {
+fn token_bytes(text: &str) -> Box<[u8]> {
     let mut bytes = Vec::new();
     for letter in text.chars() {
         match byte(letter) {
@@ -147,8 +148,8 @@ fn byte(letter: char) -> Option<u8> {
 /// Returns the default system message of the chat template, if it is plain text.
 fn default_system(template: &str) -> Option<String> {
     let template = template.replace("\\n", "\n");
-    let (_, after) = template.split_once("<|im_start|>system\n")?;
-    let (text, _) = after.split_once("<|im_end|>")?;
+    let (_, rest) = template.split_once("<|im_start|>system\n")?;
+    let (text, _) = rest.split_once("<|im_end|>")?;
     (!text.contains(['\'', '"', '{', '}', '+'])).then(|| text.to_owned())
 }
 
@@ -162,7 +163,7 @@ mod tests {
         let mut bytes: Vec<u8> = alphabet.into_iter().filter_map(byte).collect();
         bytes.sort_unstable();
         assert_eq!(bytes, (0..=u8::MAX).collect::<Vec<_>>());
-        assert_eq!(&*spelled("Ġhé"), b" h\xe9");
+        assert_eq!(&*token_bytes("Ġhé"), b" h\xe9");
     }
 
     #[test]

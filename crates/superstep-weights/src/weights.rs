@@ -11,7 +11,7 @@ use superstep_core::message::{Content, ContentPart, Message, Role, TokenUsage};
 use superstep_core::model::{ChatRequest, ChatResponse, ModelErrorKind, ModelInfo, ModelKind, ToolChoice};
 use superstep_core::port::{ChunkSender, Model};
 
-use crate::engine::{Engine, Failure, Question};
+use crate::engine::{Engine, Failure, GenerationRequest};
 use crate::sampler::Sampler;
 use crate::tokens::ChatMlMessage;
 use crate::worker::{ResponseEvent, Worker, thread_ended_error};
@@ -22,8 +22,8 @@ pub const VARIABLE: &str = "SUPERSTEP_WEIGHTS";
 /// Default maximum length of a response in tokens.
 const DEFAULT_MAX_TOKENS: u32 = 256;
 
-const HOW_TO_GET: &str = "set `SUPERSTEP_WEIGHTS` to the path of a GGUF file; in the superstep repository, \
-                          `cargo xtask model` downloads a small one and prints its path";
+const MISSING_FILE_HELP: &str = "set `SUPERSTEP_WEIGHTS` to the path of a GGUF file; in the superstep repository, \
+                                 `cargo xtask model` downloads a small one and prints its path";
 
 /// A language model that runs in this process, from a GGUF file.
 ///
@@ -53,7 +53,8 @@ impl Weights {
     /// Returns an error if the file does not exist, is corrupt, or is of an unsupported kind.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = existing_file(path.as_ref())?;
-        let (engine, name) = Engine::open(path).map_err(|problem| unusable(fact(path, &problem)))?;
+        let (engine, name) =
+            Engine::open(path).map_err(|reason| unusable_file_error(unusable_file_message(path, &reason)))?;
         Self::start(path, name, || Ok(engine))
     }
 
@@ -65,10 +66,12 @@ impl Weights {
     /// in the rest of the file are returned by the requests.
     pub fn lazy(path: impl AsRef<Path>) -> Result<Self> {
         let path = existing_file(path.as_ref())?;
-        let name = Engine::name(path).map_err(|problem| unusable(fact(path, &problem)))?;
-        let later = path.to_owned();
+        let name = Engine::name(path).map_err(|reason| unusable_file_error(unusable_file_message(path, &reason)))?;
+        let lazy_path = path.to_owned();
         Self::start(path, name, move || {
-            Engine::open(&later).map(|(engine, _)| engine).map_err(|problem| fact(&later, &problem))
+            Engine::open(&lazy_path)
+                .map(|(engine, _)| engine)
+                .map_err(|reason| unusable_file_message(&lazy_path, &reason))
         })
     }
 
@@ -77,7 +80,7 @@ impl Weights {
     /// # Errors
     /// Returns an error if the variable is not set, or if the file cannot be used.
     pub fn from_env() -> Result<Self> {
-        Self::open(named()?)
+        Self::open(path_from_env()?)
     }
 
     /// Opens the file that the environment names lazily; see [`Weights::lazy`].
@@ -85,7 +88,7 @@ impl Weights {
     /// # Errors
     /// Returns an error if the variable is not set, or if the file cannot be used.
     pub fn lazy_from_env() -> Result<Self> {
-        Self::lazy(named()?)
+        Self::lazy(path_from_env()?)
     }
 
     fn start(
@@ -98,10 +101,10 @@ impl Weights {
         Ok(Self { info, worker: Worker::start(load)?, request_count: AtomicU64::new(0) })
     }
 
-    fn question(&self, request: &ChatRequest) -> Result<Question> {
-        let reject = |problem: &str, help: &str| {
-            let fact = format!("model `{}/{}` {problem}", self.info.provider, self.info.name);
-            Err(Error::new(ErrorCode::ConfigInvalid, fact).with_help(help))
+    fn generation_request(&self, request: &ChatRequest) -> Result<GenerationRequest> {
+        let reject = |reason: &str, help: &str| {
+            let message = format!("model `{}/{}` {reason}", self.info.provider, self.info.name);
+            Err(Error::new(ErrorCode::ConfigInvalid, message).with_help(help))
         };
         if !request.tools.is_empty() || matches!(request.tool_choice, ToolChoice::Required | ToolChoice::Named(_)) {
             return reject("does not support tools", "omit the tools, or use a model that supports them");
@@ -115,25 +118,25 @@ impl Weights {
         if request.max_tokens == Some(0) {
             return reject("cannot generate a response with `max_tokens` 0", "set `max_tokens` to 1 or more");
         }
-        let Some(turns) = request.messages.iter().map(|message| turn(message)).collect() else {
+        let Some(messages) = request.messages.iter().map(|message| to_chat_ml(message)).collect() else {
             return reject("supports only text", "omit images, audio and files, or use a model that supports them");
         };
-        Ok(Question {
-            turns,
+        Ok(GenerationRequest {
+            messages,
             sampler: Sampler::new(request, self.request_count.fetch_add(1, Ordering::Relaxed))?,
             max_output_tokens: request.max_tokens.unwrap_or(DEFAULT_MAX_TOKENS) as usize,
-            stops: request.stop.clone(),
+            stop_sequences: request.stop.clone(),
         })
     }
 
-    fn failed(&self, failure: Failure) -> Error {
+    fn to_error(&self, failure: Failure) -> Error {
         match failure {
             Failure::TooLong { tokens, context } => {
-                let fact = format!("the messages have {tokens} tokens; the context window has {context}");
-                ModelErrorKind::ContextLengthExceeded.error(&self.info, fact)
+                let message = format!("the messages have {tokens} tokens; the context window has {context}");
+                ModelErrorKind::ContextLengthExceeded.error(&self.info, message)
             }
-            Failure::Model(problem) => ModelErrorKind::InvalidResponse.error(&self.info, problem).with_retryable(false),
-            Failure::Unusable(fact) => unusable(fact),
+            Failure::Model(reason) => ModelErrorKind::InvalidResponse.error(&self.info, reason).with_retryable(false),
+            Failure::Unusable(message) => unusable_file_error(message),
             Failure::Panicked => Error::internal("inference panicked"),
             // The caller has dropped the request, so it never receives this error.
             Failure::Cancelled => thread_ended_error(),
@@ -147,19 +150,19 @@ impl Model for Weights {
     }
 
     async fn generate(&self, request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
-        let mut events = self.worker.submit(self.question(request)?)?;
+        let mut events = self.worker.submit(self.generation_request(request)?)?;
         let mut text = String::new();
         loop {
             match events.recv().await.ok_or_else(thread_ended_error)? {
-                ResponseEvent::Text(more) => {
-                    out.text(&more).await;
-                    text.push_str(&more);
+                ResponseEvent::Text(chunk) => {
+                    out.text(&chunk).await;
+                    text.push_str(&chunk);
                 }
                 ResponseEvent::End(end) => {
-                    let end = end.map_err(|failure| self.failed(failure))?;
+                    let end = end.map_err(|failure| self.to_error(failure))?;
                     let usage = TokenUsage::new(end.input_tokens as u64, end.output_tokens as u64);
-                    let answer = ChatResponse::new(Message::assistant(text), self.info());
-                    return Ok(answer.with_stop(end.stop).with_usage(usage));
+                    let response = ChatResponse::new(Message::assistant(text), self.info());
+                    return Ok(response.with_stop(end.stop).with_usage(usage));
                 }
             }
         }
@@ -167,34 +170,36 @@ impl Model for Weights {
 }
 
 /// Returns the path in the environment variable.
-fn named() -> Result<OsString> {
-    let named = std::env::var_os(VARIABLE).filter(|path| !path.is_empty());
-    named.ok_or_else(|| Error::new(ErrorCode::ConfigInvalid, format!("`{VARIABLE}` is not set")).with_help(HOW_TO_GET))
+fn path_from_env() -> Result<OsString> {
+    let path = std::env::var_os(VARIABLE).filter(|path| !path.is_empty());
+    path.ok_or_else(|| {
+        Error::new(ErrorCode::ConfigInvalid, format!("`{VARIABLE}` is not set")).with_help(MISSING_FILE_HELP)
+    })
 }
 
 fn existing_file(path: &Path) -> Result<&Path> {
     match path.is_file() {
         true => Ok(path),
         false => {
-            let fact = format!("weights file `{}` not found", path.display());
-            Err(Error::new(ErrorCode::ConfigInvalid, fact).with_help(HOW_TO_GET))
+            let message = format!("weights file `{}` not found", path.display());
+            Err(Error::new(ErrorCode::ConfigInvalid, message).with_help(MISSING_FILE_HELP))
         }
     }
 }
 
-fn fact(path: &Path, problem: &str) -> String {
-    format!("`{}` is not a usable weights file: {problem}", path.display())
+fn unusable_file_message(path: &Path, reason: &str) -> String {
+    format!("`{}` is not a usable weights file: {reason}", path.display())
 }
 
-fn unusable(fact: String) -> Error {
-    Error::new(ErrorCode::ConfigInvalid, fact).with_help(
+fn unusable_file_error(message: String) -> Error {
+    Error::new(ErrorCode::ConfigInvalid, message).with_help(
         "use a complete GGUF file of a ChatML llama model, such as SmolLM2; `cargo xtask model` downloads one",
     )
 }
 
 /// Converts a message to ChatML; `None` if it contains more than text. Tool calls and results, which ChatML cannot
 /// represent, become text.
-fn turn(message: &Message) -> Option<ChatMlMessage> {
+fn to_chat_ml(message: &Message) -> Option<ChatMlMessage> {
     if let Content::Parts(parts) = &message.content
         && !parts.iter().all(|part| matches!(part, ContentPart::Text { .. }))
     {
@@ -228,7 +233,7 @@ mod tests {
     fn tool_calls_and_results_become_text() {
         let call = ToolCall::new("1", "weather", serde_json::json!({"city": "Paris"}));
         let check = |message: Message, role: &'static str, text: &str| {
-            assert_eq!(turn(&message), Some(ChatMlMessage { role, text: text.to_owned() }));
+            assert_eq!(to_chat_ml(&message), Some(ChatMlMessage { role, text: text.to_owned() }));
         };
         check(
             Message::assistant("Let me look.").with_tool_calls([call]),
@@ -237,6 +242,6 @@ mod tests {
         );
         check(Message::tool("1", "sunny").with_name("weather"), "user", "The tool `weather` answered: sunny");
         check(Message::system("Be short."), "system", "Be short.");
-        assert_eq!(turn(&Message::user(vec![ContentPart::Other(serde_json::json!({"type": "image"}))])), None);
+        assert_eq!(to_chat_ml(&Message::user(vec![ContentPart::Other(serde_json::json!({"type": "image"}))])), None);
     }
 }

@@ -11,7 +11,7 @@ use std::sync::mpsc;
 use superstep_core::error::{Error, Result};
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::engine::{End, Engine, Failure, Question, TextReceiver};
+use crate::engine::{End, Engine, Failure, GenerationRequest, TextReceiver};
 
 /// Messages of a response, in order.
 #[derive(Debug)]
@@ -26,9 +26,9 @@ pub(crate) enum ResponseEvent {
 pub(crate) struct Worker(mpsc::Sender<Job>);
 
 struct Job {
-    question: Question,
+    request: GenerationRequest,
     // Unbounded, because a response has a maximum length, and a slow receiver must not block the thread.
-    back: UnboundedSender<ResponseEvent>,
+    event_sender: UnboundedSender<ResponseEvent>,
 }
 
 impl Worker {
@@ -38,16 +38,16 @@ impl Worker {
         let thread = std::thread::Builder::new().name("superstep-weights".to_owned());
         let started = thread.spawn(move || {
             let engine = LazyCell::new(load);
-            for Job { question, back } in jobs {
-                if back.is_open() {
+            for Job { request, event_sender } in jobs {
+                if event_sender.is_open() {
                     let end = match &*engine {
                         // The engine is immutable, so a panic does not affect later requests.
-                        Ok(engine) => catch_unwind(AssertUnwindSafe(|| engine.answer(question, &back)))
+                        Ok(engine) => catch_unwind(AssertUnwindSafe(|| engine.generate(request, &event_sender)))
                             .unwrap_or(Err(Failure::Panicked)),
-                        Err(fact) => Err(Failure::Unusable(fact.clone())),
+                        Err(message) => Err(Failure::Unusable(message.clone())),
                     };
                     // The caller may have dropped the request.
-                    drop(back.send(ResponseEvent::End(end)));
+                    drop(event_sender.send(ResponseEvent::End(end)));
                 }
             }
         });
@@ -56,9 +56,9 @@ impl Worker {
     }
 
     /// Queues a request, and returns the receiver of its response. Dropping the receiver cancels the request.
-    pub(crate) fn submit(&self, question: Question) -> Result<UnboundedReceiver<ResponseEvent>> {
-        let (back, events) = unbounded_channel();
-        self.0.send(Job { question, back }).map_err(|_| thread_ended_error())?;
+    pub(crate) fn submit(&self, request: GenerationRequest) -> Result<UnboundedReceiver<ResponseEvent>> {
+        let (event_sender, events) = unbounded_channel();
+        self.0.send(Job { request, event_sender }).map_err(|_| thread_ended_error())?;
         Ok(events)
     }
 }

@@ -16,7 +16,7 @@
 //! use superstep::models::{ScriptedReply, ScriptedModel};
 //! use superstep::prelude::*;
 //!
-//! /// How warm it is in a city.
+//! /// Returns the temperature in a city.
 //! #[tool(read_only)]
 //! async fn weather(city: String) -> String { format!("18 degrees in {city}") }
 //!

@@ -108,7 +108,7 @@ impl GraphFile {
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let mut loader = FileLoader::default();
         let mut file = loader.open(path.as_ref())?;
-        file.files = loader.seen();
+        file.files = loader.looked_up();
         Ok(file)
     }
 
@@ -156,8 +156,8 @@ impl GraphFile {
                 format!("### {name}\n\n{description}\n\n")
             };
             let row = |key: &value_type::FileKey| {
-                let needed = if key.required { "required" } else { "" };
-                format!("| `{}` | {needed} | {} |\n", key.name, key.description.replace('|', "\\|"))
+                let required = if key.required { "required" } else { "" };
+                format!("| `{}` | {required} | {} |\n", key.name, key.description.replace('|', "\\|"))
             };
             format!("{title}| key | | description |\n|---|---|---|\n{}", keys.iter().map(row).collect::<String>())
         };

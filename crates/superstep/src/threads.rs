@@ -330,12 +330,12 @@ impl<S: GraphState, C: Send + Sync + 'static> UpdateStateBuilder<S, C> {
             return Err(Error::new(ErrorCode::InputInvalid, "the list of updates is empty")
                 .with_help("give at least one update"));
         }
-        let (clock, real) = system_environment();
-        let environment = self.environment.as_ref().unwrap_or(real);
+        let (clock, system) = system_environment();
+        let environment = self.environment.as_ref().unwrap_or(system);
         let run = RunId::from_bits(environment.new_id());
         let control = crate::run::control::RunControl::new();
-        let turn = self.graph.lanes.acquire(&self.thread, &control, MultitaskStrategy::Reject).await?;
-        let held = LeaseGuard::acquire(checkpointer, &self.thread, run, false, &**clock).await?;
+        let queue_guard = self.graph.thread_queues.acquire(&self.thread, &control, MultitaskStrategy::Reject).await?;
+        let lease_guard = LeaseGuard::acquire(checkpointer, &self.thread, run, false, &**clock).await?;
         let at = self.from_checkpoint.map_or(CheckpointSelector::Latest, CheckpointSelector::Id);
         let loaded = checkpointer.load(&self.thread, &self.namespace, at).await?;
         let newest = match self.from_checkpoint {
@@ -352,7 +352,7 @@ impl<S: GraphState, C: Send + Sync + 'static> UpdateStateBuilder<S, C> {
             run,
             thread: Some(self.thread.clone()),
             namespace: self.namespace.clone(),
-            lease: Some(held.lease.clone()),
+            lease: Some(lease_guard.lease.clone()),
             recursion_limit: 1,
             on_limit: OnLimit::Fail,
             interrupt_before: Breakpoints::None,
@@ -375,7 +375,7 @@ impl<S: GraphState, C: Send + Sync + 'static> UpdateStateBuilder<S, C> {
             machine.update(updates).map_err(|error| error.with_thread(Some(&self.thread)))?;
         }
         let checkpoint = commit_all(&mut machine, checkpointer).await?;
-        drop((held, turn));
+        drop((lease_guard, queue_guard));
         checkpoint.ok_or_else(|| Error::internal("the update created no checkpoint"))
     }
 }

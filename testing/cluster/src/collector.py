@@ -22,11 +22,11 @@ class Collector(BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers["content-length"]))
         try:
-            self.respond(200, *self.handle(body))
+            self.respond(200, *self.process(body))
         except Exception as error:
             self.respond(400, "text/plain", repr(error).encode())
 
-    def handle(self, body):
+    def process(self, body):
         if self.path == "/metrics":
             families = text_string_to_metric_families(body.decode())
             rows = [[family.name, family.type, len(family.samples)] for family in families]

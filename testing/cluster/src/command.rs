@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 /// # Errors
 /// Returns an error if the program is not installed.
 pub fn postgres(name: &str) -> Result<Command, String> {
-    start(&binary(name)?)
+    unprivileged_command(&binary(name)?)
 }
 
 /// Returns a command for a program that does not run as root.
 ///
 /// # Errors
 /// Returns an error if the program does not exist.
-pub(crate) fn start(program: &Path) -> Result<Command, String> {
+pub(crate) fn unprivileged_command(program: &Path) -> Result<Command, String> {
     if !program.is_file() {
         return Err(format!("`{}` not found", program.display()));
     }
@@ -42,19 +42,19 @@ pub fn client(url: &str) -> Result<Command, String> {
 }
 
 /// Time limit of a program. It only ends programs that hang; the longest ones install Python packages.
-const LIMIT: Duration = Duration::from_secs(15 * 60);
+const TIME_LIMIT: Duration = Duration::from_secs(15 * 60);
 /// Interval between two checks of a program.
-const POLL: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Runs a program to its end and returns its output. A program that does not end within 15 minutes is killed.
 ///
 /// # Errors
 /// Returns an error if the program does not start, exits with an error, or is killed.
 pub fn run(command: &mut Command) -> Result<String, String> {
-    run_within(LIMIT, command)
+    run_with_limit(TIME_LIMIT, command)
 }
 
-fn run_within(limit: Duration, command: &mut Command) -> Result<String, String> {
+fn run_with_limit(limit: Duration, command: &mut Command) -> Result<String, String> {
     // A started server would keep a pipe open, so the output goes to a file.
     let output_error = |error: std::io::Error| format!("failed to create the output file of {command:?}: {error}");
     let mut output = unnamed_file().map_err(output_error)?;
@@ -84,7 +84,7 @@ fn wait(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus
             child.wait()?;
             return Ok(None);
         }
-        std::thread::sleep(POLL);
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 
@@ -108,14 +108,14 @@ pub(crate) fn python_venv(home: &Path, packages: &[&str]) -> Result<PathBuf, Str
     std::fs::create_dir_all(home).map_err(io_error)?;
     let lock = File::create(home.join("lock")).map_err(io_error)?;
     lock.lock().map_err(io_error)?;
-    let (python, note, requested) = (home.join("bin/python"), home.join("installed"), packages.join(" "));
-    if std::fs::read_to_string(&note).is_ok_and(|installed| installed == requested) {
+    let (python, marker, requested) = (home.join("bin/python"), home.join("installed"), packages.join(" "));
+    if std::fs::read_to_string(&marker).is_ok_and(|installed| installed == requested) {
         return Ok(python);
     }
     run(Command::new("python3").args(["-m", "venv"]).arg(home))?;
-    let words = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-    run(Command::new(&python).args(words).args(packages))?;
-    std::fs::write(&note, requested).map_err(io_error)?;
+    let install_args = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+    run(Command::new(&python).args(install_args).args(packages))?;
+    std::fs::write(&marker, requested).map_err(io_error)?;
     Ok(python)
 }
 
@@ -148,19 +148,19 @@ mod tests {
     #[test]
     fn the_output_of_a_program_is_returned() {
         assert_eq!(run(Command::new("echo").arg("so")).unwrap(), "so");
-        let problem = run(Command::new("sh").args(["-c", "echo why >&2; exit 3"])).unwrap_err();
-        assert!(problem.contains("why") && problem.contains('3'), "{problem}");
+        let error = run(Command::new("sh").args(["-c", "echo why >&2; exit 3"])).unwrap_err();
+        assert!(error.contains("why") && error.contains('3'), "{error}");
     }
 
     #[test]
     fn a_program_that_does_not_end_is_killed() {
-        let problem = run_within(Duration::ZERO, Command::new("sleep").arg("600")).unwrap_err();
-        assert!(problem.contains("did not end within 0ns and was killed"), "{problem}");
+        let error = run_with_limit(Duration::ZERO, Command::new("sleep").arg("600")).unwrap_err();
+        assert!(error.contains("did not end within 0ns and was killed"), "{error}");
     }
 
     #[test]
     fn a_program_that_is_missing_is_named_with_its_package() {
-        let problem = postgres("no-such-program").unwrap_err();
-        assert!(problem.contains("`no-such-program`") && problem.contains("apt-get install postgresql"), "{problem}");
+        let error = postgres("no-such-program").unwrap_err();
+        assert!(error.contains("`no-such-program`") && error.contains("apt-get install postgresql"), "{error}");
     }
 }

@@ -31,7 +31,7 @@ pub fn missing() -> Option<String> {
         let help = format!("install `google-cloud-cli-firestore-emulator`, or set {JAR} to the path of the file");
         return Some(format!("`{}` not found: {help}", jar.display()));
     }
-    run(Command::new("java").arg("-version")).err().map(|problem| format!("failed to run Java: {problem}"))
+    run(Command::new("java").arg("-version")).err().map(|error| format!("failed to run Java: {error}"))
 }
 
 fn jar() -> PathBuf {
@@ -56,7 +56,7 @@ impl FirestoreEmulator {
             emulator.port
         );
         run(Command::new("setsid").args(["-f", "sh", "-c", &script]))?;
-        crate::stop_when_owner_exits(&emulator.folder, owner, &end(&emulator.folder))?;
+        crate::stop_when_owner_exits(&emulator.folder, owner, &stop_command(&emulator.folder))?;
         let started = Instant::now();
         while !emulator.is_ready() {
             if started.elapsed() > START_TIMEOUT {
@@ -90,7 +90,7 @@ impl FirestoreEmulator {
     /// Stops the emulator with all its child processes, and removes its folder.
     pub fn remove(&self) {
         // If this fails, the watcher does it.
-        drop(run(Command::new("sh").args(["-c", &end(&self.folder)])));
+        drop(run(Command::new("sh").args(["-c", &stop_command(&self.folder)])));
     }
 
     fn is_ready(&self) -> bool {
@@ -107,7 +107,7 @@ impl FirestoreEmulator {
 }
 
 /// Returns a command that kills the process group of an emulator and removes its folder.
-fn end(folder: &Path) -> String {
+fn stop_command(folder: &Path) -> String {
     let path = folder.display();
     format!("kill -9 -$(cat '{path}/pid'); rm -rf '{path}'")
 }

@@ -55,8 +55,9 @@ impl PostgresServer {
         Self::start_from(None, folder, owner)
     }
 
-    /// Starts a server like [`PostgresServer::start`], from another installation: its folder, and the path of the programs
-    /// in it. As root, the server runs as another user, who may have no access to that folder, and uses a copy.
+    /// Starts a server like [`PostgresServer::start`], from another installation: its folder, and the path of the
+    /// programs in it. As root, the server runs as another user, who may have no access to that folder, and uses a
+    /// copy.
     ///
     /// # Errors
     /// Returns the errors of [`PostgresServer::start`].
@@ -91,7 +92,7 @@ impl PostgresServer {
 
     fn program(&self, name: &str) -> Result<Command, String> {
         match &self.programs {
-            Some(folder) => command::start(&folder.join(name)),
+            Some(folder) => command::unprivileged_command(&folder.join(name)),
             None => postgres(name),
         }
     }
@@ -114,7 +115,7 @@ impl PostgresServer {
         loop {
             match run(&mut start) {
                 Ok(_) => return Ok(()),
-                Err(problem) if started.elapsed() > RESTART_TIMEOUT => return Err(problem),
+                Err(error) if started.elapsed() > RESTART_TIMEOUT => return Err(error),
                 Err(_) => {}
             }
         }
@@ -125,13 +126,13 @@ impl PostgresServer {
     /// # Errors
     /// Returns an error if the server is not running.
     pub fn kill(&self) -> Result<(), String> {
-        let text = |path: PathBuf| {
+        let read = |path: PathBuf| {
             std::fs::read_to_string(&path)
                 .map_err(|error| format!("server is not running: {}: {error}", path.display()))
         };
-        let pid = text(self.data().join("postmaster.pid"))?;
+        let pid = read(self.data().join("postmaster.pid"))?;
         let pid = pid.lines().next().unwrap_or_default();
-        let children = text(format!("/proc/{pid}/task/{pid}/children").into())?;
+        let children = read(format!("/proc/{pid}/task/{pid}/children").into())?;
         run(Command::new("kill").args(["-9", pid]))?;
         // Some child processes may have ended already.
         drop(run(Command::new("kill").arg("-9").args(children.split_whitespace())));
@@ -245,11 +246,11 @@ pub fn free_port() -> Result<u16, String> {
     bound.map(|address| address.port()).map_err(|error| format!("no free port: {error}"))
 }
 
-/// Starts a process that runs the command `end` when the owner of a folder exits, unless the folder has been removed
+/// Starts a process that runs the command `stop` when the owner of a folder exits, unless the folder has been removed
 /// before.
-pub(crate) fn stop_when_owner_exits(folder: &Path, owner: u32, end: &str) -> Result<(), String> {
+pub(crate) fn stop_when_owner_exits(folder: &Path, owner: u32, stop: &str) -> Result<(), String> {
     let path = folder.display();
     let script =
-        format!("cd /; while kill -0 {owner} && [ -d '{path}' ]; do sleep 1; done; [ -d '{path}' ] || exit; {end}");
+        format!("cd /; while kill -0 {owner} && [ -d '{path}' ]; do sleep 1; done; [ -d '{path}' ] || exit; {stop}");
     run(Command::new("setsid").args(["-f", "sh", "-c", &script])).map(drop)
 }

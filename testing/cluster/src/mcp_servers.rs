@@ -33,12 +33,11 @@ impl McpServers {
         if !(servers.everything().is_file() && servers.filesystem().is_file()) {
             let install_args = ["install", "--no-audit", "--no-fund", "--loglevel=error", "--prefix"];
             run(Command::new("npm").args(install_args).arg(servers.folder.join("node")).args(NPM_PACKAGES))
-                .map_err(|problem| missing("npm", &problem))?;
+                .map_err(|error| missing("npm", &error))?;
         }
         if !servers.time().is_file() {
             let venv = servers.folder.join("python");
-            run(Command::new("python3").args(["-m", "venv"]).arg(&venv))
-                .map_err(|problem| missing("python3", &problem))?;
+            run(Command::new("python3").args(["-m", "venv"]).arg(&venv)).map_err(|error| missing("python3", &error))?;
             let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", PYPI_PACKAGE];
             run(Command::new(venv.join("bin/python")).args(install))?;
         }
@@ -68,8 +67,8 @@ impl McpServers {
     }
 }
 
-fn missing(program: &str, problem: &str) -> String {
-    format!("failed to install the MCP servers with `{program}`, which is required: {problem}")
+fn missing(program: &str, error: &str) -> String {
+    format!("failed to install the MCP servers with `{program}`, which is required: {error}")
 }
 
 #[cfg(test)]
@@ -78,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_program_that_is_missing_is_named() {
-        let problem = missing("npm", &run(&mut Command::new("no-such-program")).unwrap_err());
-        assert!(problem.contains("`npm`") && problem.contains("no-such-program"), "{problem}");
+        let error = missing("npm", &run(&mut Command::new("no-such-program")).unwrap_err());
+        assert!(error.contains("`npm`") && error.contains("no-such-program"), "{error}");
     }
 }

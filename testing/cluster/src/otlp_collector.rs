@@ -41,8 +41,8 @@ impl OtlpCollector {
         command.args(["-c", PROGRAM]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().map_err(failed)?;
         let mut line = String::new();
-        let out = child.stdout.take().ok_or("the collector has no output")?;
-        BufReader::new(out).read_line(&mut line).map_err(failed)?;
+        let stdout = child.stdout.take().ok_or("the collector has no output")?;
+        BufReader::new(stdout).read_line(&mut line).map_err(failed)?;
         let port = line.trim().parse().map_err(|_| format!("the collector printed `{line}` instead of its port"))?;
         Ok(Self { child, port })
     }
@@ -85,11 +85,11 @@ impl OtlpCollector {
         write!(stream, "{method} {path} HTTP/1.0\r\ncontent-length: {}\r\n\r\n{body}", body.len()).map_err(failed)?;
         let mut response = Vec::new();
         stream.read_to_end(&mut response).map_err(failed)?;
-        let end = response
+        let header_end = response
             .windows(4)
             .position(|bytes| bytes == b"\r\n\r\n")
             .ok_or("the headers of the collector's response are incomplete")?;
-        let body = response.split_off(end + 4);
+        let body = response.split_off(header_end + 4);
         match response.split(|byte| *byte == b' ').nth(1) {
             Some(b"200") => Ok(body),
             _ => Err(String::from_utf8_lossy(&body).into_owned()),

@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn a_program_that_is_missing_is_named_with_its_package() {
-        let problem = program("no-such-server").unwrap_err();
-        assert!(problem.contains("`no-such-server`") && problem.contains("apt-get install redis-server"), "{problem}");
+        let error = program("no-such-server").unwrap_err();
+        assert!(error.contains("`no-such-server`") && error.contains("apt-get install redis-server"), "{error}");
     }
 }

@@ -57,7 +57,7 @@ impl S3Server {
             python.display()
         );
         run(Command::new("setsid").args(["-f", "sh", "-c", &script]))?;
-        crate::stop_when_owner_exits(&server.folder, owner, &end(&server.folder))?;
+        crate::stop_when_owner_exits(&server.folder, owner, &stop_command(&server.folder))?;
         let started = Instant::now();
         while !server.is_ready() {
             if started.elapsed() > START_TIMEOUT {
@@ -91,7 +91,7 @@ impl S3Server {
     /// Stops the server and removes its folder.
     pub fn remove(&self) {
         // If this fails, the watcher does it.
-        drop(run(Command::new("sh").args(["-c", &end(&self.folder)])));
+        drop(run(Command::new("sh").args(["-c", &stop_command(&self.folder)])));
     }
 
     fn is_ready(&self) -> bool {
@@ -108,7 +108,7 @@ impl S3Server {
 }
 
 /// Returns a command that kills a server and removes its folder.
-fn end(folder: &Path) -> String {
+fn stop_command(folder: &Path) -> String {
     let path = folder.display();
     format!("kill -9 $(cat '{path}/pid'); rm -rf '{path}'")
 }

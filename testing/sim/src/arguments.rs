@@ -36,9 +36,9 @@ impl Arguments {
     ///
     /// # Errors
     /// Returns an error text if an argument is invalid.
-    pub(crate) fn read(mut args: impl Iterator<Item = String>) -> Result<Self, String> {
+    pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> Result<Self, String> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let mut read = Self {
+        let mut arguments = Self {
             schedules: 200_000,
             seed: 1,
             threads,
@@ -50,26 +50,26 @@ impl Arguments {
         while let Some(arg) = args.next() {
             let mut value = || args.next().ok_or_else(|| format!("`{arg}` needs a value"));
             match arg.as_str() {
-                "--schedules" => read.schedules = number(&arg, &value()?)?,
-                "--seed" => read.seed = number(&arg, &value()?)?,
-                "--threads" => read.threads = number(&arg, &value()?)?,
-                "--schedule" => read.schedule = Some(number(&arg, &value()?)?),
-                "--seeded-bug" => read.seeded_bugs = SeededBugSelection::read(&value()?)?,
-                "--trace" => read.trace = true,
-                "--json" => read.json = true,
+                "--schedules" => arguments.schedules = parse_number(&arg, &value()?)?,
+                "--seed" => arguments.seed = parse_number(&arg, &value()?)?,
+                "--threads" => arguments.threads = parse_number(&arg, &value()?)?,
+                "--schedule" => arguments.schedule = Some(parse_number(&arg, &value()?)?),
+                "--seeded-bug" => arguments.seeded_bugs = SeededBugSelection::parse(&value()?)?,
+                "--trace" => arguments.trace = true,
+                "--json" => arguments.json = true,
                 _ => return Err(format!("unknown argument `{arg}`\n{USAGE}")),
             }
         }
-        Ok(read)
+        Ok(arguments)
     }
 }
 
-fn number<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, String> {
+fn parse_number<T: std::str::FromStr>(name: &str, text: &str) -> Result<T, String> {
     text.replace('_', "").parse().map_err(|_| format!("`{name}` needs a number, not `{text}`"))
 }
 
 impl SeededBugSelection {
-    fn read(name: &str) -> Result<Self, String> {
+    fn parse(name: &str) -> Result<Self, String> {
         if name == "none" {
             return Ok(Self::None);
         }
@@ -83,19 +83,19 @@ impl SeededBugSelection {
 mod tests {
     use super::*;
 
-    fn read(line: &str) -> Result<Arguments, String> {
-        Arguments::read(line.split_whitespace().map(str::to_owned))
+    fn parse(line: &str) -> Result<Arguments, String> {
+        Arguments::parse(line.split_whitespace().map(str::to_owned))
     }
 
     #[test]
     fn a_command_line_is_parsed_or_rejected() {
-        let arguments = read("--schedules 1_000 --seed 7 --threads 3 --seeded-bug no-fence --json").unwrap();
+        let arguments = parse("--schedules 1_000 --seed 7 --threads 3 --seeded-bug no-fence --json").unwrap();
         assert_eq!((arguments.schedules, arguments.seed, arguments.threads), (1_000, 7, 3));
         assert_eq!(arguments.seeded_bugs, SeededBugSelection::Only(SeededBug::NoFence));
         assert!(arguments.json && !arguments.trace);
-        assert_eq!(read("--seed x").unwrap_err(), "`--seed` needs a number, not `x`");
-        assert_eq!(read("--schedule").unwrap_err(), "`--schedule` needs a value");
-        assert!(read("--seeded-bug nothing").unwrap_err().contains("arrival-order-fold"));
-        assert!(read("--fast").is_err());
+        assert_eq!(parse("--seed x").unwrap_err(), "`--seed` needs a number, not `x`");
+        assert_eq!(parse("--schedule").unwrap_err(), "`--schedule` needs a value");
+        assert!(parse("--seeded-bug nothing").unwrap_err().contains("arrival-order-fold"));
+        assert!(parse("--fast").is_err());
     }
 }

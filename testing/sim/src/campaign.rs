@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use crate::executor::DeterministicRuntime;
-use crate::invariants::{Counters, Fact};
+use crate::invariants::{Counter, Counters};
 use crate::seed::{FoundViolation, SeedResult, SeedWorker, perform_seed};
 
 /// Selection of seeds.
@@ -83,25 +83,25 @@ impl Campaign<'_> {
         while !self.is_over.load(Ordering::Relaxed) {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(seed) = self.seed(index) else { break };
-            let end = runtime.perform(perform_seed(worker.clone(), seed, None));
-            self.collect(index, end);
+            let result = runtime.perform(perform_seed(worker.clone(), seed, None));
+            self.collect(index, result);
         }
         Ok(())
     }
 
     /// Counts the results that are complete from the first seed on.
-    fn collect(&self, index: u64, end: SeedResult) {
+    fn collect(&self, index: u64, result: SeedResult) {
         let mut collected = self.collected();
         let CollectedResults { total, waiting } = &mut *collected;
-        waiting.insert(index, end);
+        waiting.insert(index, result);
         while !self.is_over.load(Ordering::Relaxed)
-            && let Some(end) = waiting.remove(&total.seeds)
+            && let Some(result) = waiting.remove(&total.seeds)
         {
             total.seeds += 1;
-            total.counters.merge(&end.counters);
-            total.violation = end.violation;
+            total.counters.merge(&result.counters);
+            total.violation = result.violation;
             let has_enough = match self.seeds {
-                Seeds::From(_, count) => total.counters.of(Fact::Schedules) >= *count,
+                Seeds::From(_, count) => total.counters.get(Counter::Schedules) >= *count,
                 Seeds::List(_) => false,
             };
             self.is_over.store(has_enough || total.violation.is_some(), Ordering::Relaxed);
@@ -117,7 +117,7 @@ impl Campaign<'_> {
             if seconds > last_report {
                 last_report = seconds;
                 let collected = self.collected();
-                let schedules = collected.total.counters.of(Fact::Schedules);
+                let schedules = collected.total.counters.get(Counter::Schedules);
                 let violations = u8::from(collected.total.violation.is_some());
                 drop(collected);
                 let speed = schedules as f64 / started_at.elapsed().as_secs_f64();

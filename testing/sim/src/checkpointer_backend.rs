@@ -79,7 +79,7 @@ impl SimulatedDisk {
     pub(crate) fn events(&self, query: &EventsQuery) -> Result<Vec<StoredEvent>> {
         let mut events = immediate(self.memory().events(&self.thread, query))?;
         if self.is_cold {
-            events.iter_mut().try_for_each(|event| plain(&event.payload).map(|body| event.payload = body))?;
+            events.iter_mut().try_for_each(|event| plain(&event.payload).map(|payload| event.payload = payload))?;
         }
         Ok(events)
     }
@@ -127,7 +127,7 @@ impl SimulatedDisk {
     /// Reads the state of the root graph at a checkpoint.
     pub(crate) fn read(&self, at: CheckpointSelector) -> Result<Option<(Arc<SimState>, CheckpointTuple)>> {
         let loaded = immediate(self.memory().load(&self.thread, &CheckpointNamespace::root(), at))?;
-        loaded.map(|loaded| Ok((self.work(&loaded)?, loaded))).transpose()
+        loaded.map(|loaded| Ok((self.restore(&loaded)?, loaded))).transpose()
     }
 
     /// Returns true if a checkpoint of the root graph exists.
@@ -141,10 +141,10 @@ impl SimulatedDisk {
     pub(crate) fn root_history(&self) -> Result<Vec<(Arc<Checkpoint>, Arc<SimState>)>> {
         let query = HistoryQuery::default();
         let history = immediate(self.memory().history(&self.thread, &CheckpointNamespace::root(), &query))?;
-        history.iter().rev().map(|loaded| Ok((loaded.checkpoint.clone(), self.work(loaded)?))).collect()
+        history.iter().rev().map(|loaded| Ok((loaded.checkpoint.clone(), self.restore(loaded)?))).collect()
     }
 
-    fn work(&self, loaded: &CheckpointTuple) -> Result<Arc<SimState>> {
+    fn restore(&self, loaded: &CheckpointTuple) -> Result<Arc<SimState>> {
         let (state, _) = restore_state(&self.schema, loaded)?;
         state.downcast::<SimState>().map_err(|_| superstep::Error::internal("a state of another type"))
     }
@@ -162,8 +162,8 @@ fn immediate<T>(future: impl Future<Output = T>) -> T {
 fn with_plain_values(loaded: CheckpointTuple) -> Result<CheckpointTuple> {
     let CheckpointTuple { checkpoint, mut fields, pending } = loaded;
     for (_, log) in &mut fields {
-        for (_, part) in log {
-            *part = plain(part)?;
+        for (_, value) in log {
+            *value = plain(value)?;
         }
     }
     let tasks = checkpoint.next_tasks.iter().map(plain_task).collect::<Result<Vec<StoredTask>>>()?;
@@ -172,8 +172,8 @@ fn with_plain_values(loaded: CheckpointTuple) -> Result<CheckpointTuple> {
     Ok(CheckpointTuple { checkpoint, fields, pending })
 }
 
-fn plain(datum: &AnyValue) -> Result<AnyValue> {
-    Ok(AnyValue::json(datum.to_json().map_err(|fault| superstep::Error::internal(fault.to_string()))?))
+fn plain(value: &AnyValue) -> Result<AnyValue> {
+    Ok(AnyValue::json(value.to_json().map_err(|error| superstep::Error::internal(error.to_string()))?))
 }
 
 fn plain_task(task: &StoredTask) -> Result<StoredTask> {

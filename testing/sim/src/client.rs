@@ -13,7 +13,7 @@ use superstep::{ErrorCode, EventKind, Outcome, Result, ResumeValues, RunBuilder,
 use crate::checkpointer_backend::THREAD;
 use crate::faulty_checkpointer::FaultyCheckpointer;
 use crate::graphs::SimGraph;
-use crate::invariants::{Fact, Rule};
+use crate::invariants::{Counter, Rule};
 use crate::process::{AwaitPoint, Process};
 use crate::scenario::{ClientStep, ScenarioInstance};
 use crate::state::SimState;
@@ -105,7 +105,7 @@ impl Client {
     async fn observe(&self, process: &Process) -> Result<ObservedThread> {
         let threads = self.graph(process).threads().checkpointer(FaultyCheckpointer(process.clone()));
         let observed = match threads.get_state(THREAD).await {
-            Ok(snapshot) => ObservedThread::of(&snapshot),
+            Ok(snapshot) => ObservedThread::from_snapshot(&snapshot),
             Err(error) if error.code() == ErrorCode::NotFound => {
                 ObservedThread { phase: ThreadPhase::New, inputs: Vec::new(), notes: Vec::new() }
             }
@@ -137,9 +137,9 @@ impl Client {
     }
 
     async fn resume_interrupts(&self, process: &Process, interrupts: &[Interrupt]) -> Result<ObservedThread> {
-        let is_one = self.case.resumes_one_by_one() || process.one_in(2);
-        let first = if is_one { process.below(interrupts.len()) } else { 0 };
-        let selected = if is_one { &interrupts[first..=first] } else { interrupts };
+        let resumes_one = self.case.resumes_one_by_one() || process.one_in(2);
+        let first = if resumes_one { process.below(interrupts.len()) } else { 0 };
+        let selected = if resumes_one { &interrupts[first..=first] } else { interrupts };
         let ids: Vec<InterruptId> = selected.iter().map(|interrupt| interrupt.id).collect();
         process.record_resumed(&ids);
         let graph = self.graph(process);
@@ -147,10 +147,13 @@ impl Client {
         // a concurrent process.
         let without_id = process.one_in(2) && !process.has_rival();
         let run = match interrupts {
-            [interrupt] if without_id => graph.resume(THREAD, value(interrupt)),
+            [interrupt] if without_id => graph.resume(THREAD, resume_value(interrupt)),
             _ => graph.resume_with(
                 THREAD,
-                selected.iter().map(|interrupt| (interrupt.id, json!(value(interrupt)))).collect::<ResumeValues>(),
+                selected
+                    .iter()
+                    .map(|interrupt| (interrupt.id, json!(resume_value(interrupt))))
+                    .collect::<ResumeValues>(),
             ),
         };
         let observed = self.perform(process, run).await?;
@@ -163,11 +166,11 @@ impl Client {
     /// Resumes an interrupt a second time with another value, which must be rejected.
     async fn resume_again(&self, process: &Process, id: InterruptId) -> Result<()> {
         let resume_values = ResumeValues::from([(id, json!(1_000))]);
-        let run = self.prepared(process, self.graph(process).resume_with(THREAD, resume_values));
+        let run = self.configure(process, self.graph(process).resume_with(THREAD, resume_values));
         match run.await {
             Ok(_) => process
-                .report(Rule::AnsweredOnce.broken(format!("a second resume value of interrupt {id} was accepted"))),
-            Err(error) if error.code() == ErrorCode::InvalidResume => process.count(Fact::SecondResumesRejected),
+                .report(Rule::ResumedOnce.broken(format!("a second resume value of interrupt {id} was accepted"))),
+            Err(error) if error.code() == ErrorCode::InvalidResume => process.count(Counter::SecondResumesRejected),
             Err(error) => return Err(error),
         }
         Ok(())
@@ -177,8 +180,7 @@ impl Client {
     async fn resume_twice(&self, process: &Process, observed: &ObservedThread) -> Result<()> {
         let open: &[Interrupt] =
             if let ThreadPhase::Interrupted(interrupts) = &observed.phase { interrupts } else { &[] };
-        let closed = process.resumed_before(open);
-        match closed {
+        match process.resumed_before(open) {
             Some(id) if process.one_in(4) => self.resume_again(process, id).await,
             _ => Ok(()),
         }
@@ -195,7 +197,7 @@ impl Client {
         Ok(())
     }
 
-    fn prepared(&self, process: &Process, run: RunBuilder<SimState, Process>) -> RunBuilder<SimState, Process> {
+    fn configure(&self, process: &Process, run: RunBuilder<SimState, Process>) -> RunBuilder<SimState, Process> {
         let control = RunControl::new();
         process.state().register_run(process.number, &control);
         run.thread(THREAD)
@@ -210,11 +212,11 @@ impl Client {
     /// Runs and compares the reported result with the stored data.
     async fn perform(&self, process: &Process, run: RunBuilder<SimState, Process>) -> Result<ObservedThread> {
         let failures = process.state().failures;
-        let run = self.prepared(process, run);
+        let run = self.configure(process, run);
         let result = if process.one_in(3) { run_streamed(process, run).await } else { run.await };
         process.state().end_runs(process.number);
-        let alone = !self.case.is_pair();
-        process.check_outcome(&result, alone.then_some(failures));
+        let is_alone = !self.case.is_pair();
+        process.check_outcome(&result, is_alone.then_some(failures));
         result.map(|outcome| ObservedThread::from_outcome(&outcome))
     }
 }
@@ -238,12 +240,12 @@ pub(crate) async fn wait_before_retry(process: &Process) {
     Clock::sleep(process, Duration::from_millis(25)).await;
 }
 
-fn value(interrupt: &Interrupt) -> u64 {
+fn resume_value(interrupt: &Interrupt) -> u64 {
     interrupt.name.trim_start_matches('q').parse().unwrap_or(0)
 }
 
 impl ObservedThread {
-    fn of(snapshot: &StateSnapshot<SimState>) -> Self {
+    fn from_snapshot(snapshot: &StateSnapshot<SimState>) -> Self {
         let open: Vec<Interrupt> = snapshot.interrupts().into_iter().cloned().collect();
         let phase = match (open.is_empty(), snapshot.next.is_empty()) {
             (false, _) => ThreadPhase::Interrupted(open),

@@ -8,7 +8,7 @@ use superstep::{Error, ErrorCode, Outcome, Result, RunEnd};
 
 use crate::checkpointer_backend::SimulatedDisk;
 use crate::fault_plan::FaultPlan;
-use crate::invariants::{CheckResult, Fact, Rule, Violation};
+use crate::invariants::{CheckResult, Counter, Rule, Violation};
 use crate::oracle::describe_event;
 use crate::process::Process;
 use crate::simulation::SimulationState;
@@ -28,8 +28,8 @@ impl Process {
         self.state().check(check_result);
     }
 
-    pub(crate) fn count(&self, fact: Fact) {
-        self.state().counters.count(fact);
+    pub(crate) fn count(&self, counter: Counter) {
+        self.state().counters.count(counter);
     }
 
     /// Records that resume values are being sent.
@@ -59,7 +59,7 @@ impl Process {
     /// Checks a checkpoint reported to a client.
     pub(crate) fn check_checkpoint(&self, checkpoint: CheckpointId) {
         let mut state = self.state();
-        state.counters.count(Fact::ReportsChecked);
+        state.counters.count(Counter::ReportsChecked);
         let check_result = state.oracle.checkpoint_published(checkpoint);
         state.check(check_result);
     }
@@ -70,11 +70,11 @@ impl Process {
         state.trace_event(|| format!("process {} publishes: {}", self.number, describe_event(event)));
         let check_result = match state.oracle.event_published(namespace, event) {
             Ok(count) => {
-                state.counters.add(Fact::ReportsChecked, u64::from(count));
+                state.counters.add(Counter::ReportsChecked, u64::from(count));
                 if !state.random.one_in(4) {
                     return;
                 }
-                same_values(&self.sim.disk, namespace, event)
+                check_values(&self.sim.disk, namespace, event)
             }
             Err(violation) => Err(violation),
         };
@@ -84,7 +84,7 @@ impl Process {
     /// Checks the result of a run; `failures` is the number of store failures before the run, if it was the only run.
     pub(crate) fn check_outcome(&self, result: &Result<Outcome<SimState>>, failures: Option<u32>) {
         let mut state = self.state();
-        state.counters.count(Fact::ReportsChecked);
+        state.counters.count(Counter::ReportsChecked);
         let number = self.number;
         let check_result = match result {
             Ok(outcome) => {
@@ -109,12 +109,12 @@ fn check_run_end(
     check_no_silent_failure(failures, state.failures)?;
     let Some(id) = outcome.checkpoint else { return Rule::ReportedIsSaved.broken("a run ended without a checkpoint") };
     state.oracle.checkpoint_published(id)?;
-    let Some((work, loaded)) = read(disk, CheckpointSelector::Id(id))? else {
+    let Some((stored, loaded)) = read(disk, CheckpointSelector::Id(id))? else {
         return Rule::ReportedIsSaved.broken(format!("a run ended at checkpoint {id}, which cannot be read"));
     };
-    if *work != *outcome.state {
+    if *stored != *outcome.state {
         let reported = &*outcome.state;
-        return Rule::ReportedIsSaved.broken(format!("a run reported the state {reported:?}, and {work:?} is saved"));
+        return Rule::ReportedIsSaved.broken(format!("a run reported the state {reported:?}, and {stored:?} is saved"));
     }
     match &outcome.end {
         RunEnd::Finished if !loaded.checkpoint.next_tasks.is_empty() => {
@@ -145,7 +145,7 @@ fn check_no_silent_failure(before: Option<u32>, now: u32) -> CheckResult {
 /// Checks that the information in an error about the thread is correct.
 fn check_run_failure(state: &mut SimulationState, disk: &SimulatedDisk, error: &Error, is_alone: bool) -> CheckResult {
     if error.code() == ErrorCode::Cancelled && matches!(state.plan, FaultPlan::Cancel { .. }) {
-        state.counters.count(Fact::CancelsEnded);
+        state.counters.count(Counter::CancelsEnded);
         // Of two runs, one may not have started and the other may not have ended.
         if is_alone {
             state.oracle.cancelled()?;
@@ -155,26 +155,28 @@ fn check_run_failure(state: &mut SimulationState, disk: &SimulatedDisk, error: &
     let Some(id) = partial.checkpoint else { return Ok(()) };
     state.oracle.checkpoint_published(id)?;
     match read(disk, CheckpointSelector::Id(id))? {
-        Some((work, _)) if *work == *reported => Ok(()),
-        Some((work, loaded)) => {
+        Some((stored, _)) if *stored == *reported => Ok(()),
+        Some((stored, loaded)) => {
             let step = loaded.checkpoint.step;
             Rule::ReportedIsSaved
-                .broken(format!("an error at step {step} reported {reported:?}, and {work:?} is saved"))
+                .broken(format!("an error at step {step} reported {reported:?}, and {stored:?} is saved"))
         }
         None => Rule::ReportedIsSaved.broken(format!("an error names checkpoint {id}, which cannot be read")),
     }
 }
 
 /// Checks reported values against the stored ones, if the thread has not advanced since.
-fn same_values(disk: &SimulatedDisk, namespace: &CheckpointNamespace, event: &MachineEvent) -> CheckResult {
+fn check_values(disk: &SimulatedDisk, namespace: &CheckpointNamespace, event: &MachineEvent) -> CheckResult {
     let MachineEvent::Values { step, state, .. } = event else { return Ok(()) };
     if !namespace.is_root() {
         return Ok(());
     }
     let reported = state.state.downcast_ref::<SimState>();
     match read(disk, CheckpointSelector::Latest)? {
-        Some((work, loaded)) if loaded.checkpoint.step == *step && reported != Some(&*work) => Rule::ReportedIsSaved
-            .broken(format!("the values {reported:?} were reported for step {step}, and {work:?} is saved")),
+        Some((stored, loaded)) if loaded.checkpoint.step == *step && reported != Some(&*stored) => {
+            Rule::ReportedIsSaved
+                .broken(format!("the values {reported:?} were reported for step {step}, and {stored:?} is saved"))
+        }
         _ => Ok(()),
     }
 }

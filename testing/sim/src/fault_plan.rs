@@ -41,7 +41,7 @@ pub(crate) struct StoreFault {
 }
 
 /// Error codes of failures, which must not make a difference for the run.
-const CODES: [ErrorCode; 4] =
+const FAULT_CODES: [ErrorCode; 4] =
     [ErrorCode::StoreUnavailable, ErrorCode::Timeout, ErrorCode::TooLarge, ErrorCode::Internal];
 
 impl fmt::Display for FaultPlan {
@@ -57,9 +57,9 @@ impl fmt::Display for FaultPlan {
             Self::Drain { at } => write!(f, "drain at await {at}"),
             Self::Store { call, fault } => {
                 let (persists, applied) = (fault.persists, fault.applied);
-                let how = if persists { "fails from then on" } else { "fails" };
+                let duration = if persists { "fails from then on" } else { "fails" };
                 let effect = if applied { "its response is lost" } else { "it has no effect" };
-                write!(f, "checkpointer call {call} {how} with {}, {effect}", fault.code)
+                write!(f, "checkpointer call {call} {duration} with {}, {effect}", fault.code)
             }
         }
     }
@@ -85,22 +85,22 @@ pub(crate) struct ScenarioLimits {
 }
 
 /// Returns the schedules of a seed that depend only on the run without faults: all except second crashes.
-pub(crate) fn plans(seed: u64, length: BaselineCounts, limits: ScenarioLimits) -> Vec<FaultPlan> {
+pub(crate) fn plans(seed: u64, baseline: BaselineCounts, limits: ScenarioLimits) -> Vec<FaultPlan> {
     let mut random = Random::for_stream(seed, u64::MAX);
     let mut plans = vec![FaultPlan::Reorder; 3];
-    plans.extend((1..=length.awaits).map(|at| FaultPlan::Crash { at }));
+    plans.extend((1..=baseline.awaits).map(|at| FaultPlan::Crash { at }));
     if limits.takeover {
-        plans.extend((1..=length.awaits).map(|at| FaultPlan::TakeOver { at }));
+        plans.extend((1..=baseline.awaits).map(|at| FaultPlan::TakeOver { at }));
     }
-    let mut points = |many: u32, plan: fn(u32) -> FaultPlan, plans: &mut Vec<FaultPlan>| {
-        plans.extend((0..many).map(|_| plan(random.below(length.awaits) + 1)));
+    let mut points = |count: u32, plan: fn(u32) -> FaultPlan, plans: &mut Vec<FaultPlan>| {
+        plans.extend((0..count).map(|_| plan(random.below(baseline.awaits) + 1)));
     };
     points(CANCEL_POINTS, |at| FaultPlan::Cancel { at }, &mut plans);
     points(2, |at| FaultPlan::Drain { at }, &mut plans);
     points(2, |at| FaultPlan::IdConflict { at }, &mut plans);
-    for call in 1..=length.calls {
+    for call in 1..=baseline.calls {
         for (persists, applied) in [(false, false), (false, true), (true, false), (true, true)] {
-            let code = CODES[random.below(CODES.len() as u32) as usize];
+            let code = FAULT_CODES[random.below(FAULT_CODES.len() as u32) as usize];
             plans.push(FaultPlan::Store { call, fault: StoreFault { persists, applied, code } });
         }
     }
@@ -108,11 +108,11 @@ pub(crate) fn plans(seed: u64, length: BaselineCounts, limits: ScenarioLimits) -
 }
 
 /// Returns second crashes after a first one whose recovery had this number of await points.
-pub(crate) fn second_crashes(seed: u64, length: BaselineCounts, at: u32, recovery: u32) -> Vec<FaultPlan> {
+pub(crate) fn second_crashes(seed: u64, baseline: BaselineCounts, at: u32, recovery: u32) -> Vec<FaultPlan> {
     if recovery == 0 {
         return Vec::new();
     }
-    if length.awaits <= MAX_AWAITS_FOR_ALL_SECOND_CRASHES {
+    if baseline.awaits <= MAX_AWAITS_FOR_ALL_SECOND_CRASHES {
         return (1..=recovery).map(|then| FaultPlan::CrashTwice { at, then }).collect();
     }
     let then = Random::for_stream(seed, u64::from(at) << 32).below(recovery) + 1;

@@ -12,7 +12,7 @@ use superstep::core::seeded_bugs::{SeededBug, is_enabled};
 use superstep::{MemoryCheckpointer, ThreadStatus};
 
 use crate::fault_plan::StoreFault;
-use crate::invariants::Fact;
+use crate::invariants::Counter;
 use crate::process::{AwaitPoint, Process};
 use crate::simulation::SimulationState;
 
@@ -31,7 +31,7 @@ impl FaultyCheckpointer {
         self.0.pause(AwaitPoint::Before(name)).await;
         let result = {
             let mut state = self.0.state();
-            state.counters.count(Fact::Calls);
+            state.counters.count(Counter::Calls);
             match state.call() {
                 None => effect(&mut state, None),
                 Some(fault) => {
@@ -49,19 +49,19 @@ impl FaultyCheckpointer {
         state.trace_event(|| format!("process {} commits {}: {}", self.0.number, describe(commit), outcome(&result)));
         let rejection = match &result {
             Ok(()) => {
-                let check_result = state.oracle.committed(commit).and_then(|()| state.history.saved(commit));
+                let check_result = state.oracle.committed(commit).and_then(|()| state.history.check_commit(commit));
                 state.check(check_result);
                 let resumes =
                     commit.pending.iter().filter(|pending| matches!(pending.entry, TaskEntry::Resume(_))).count();
-                state.counters.add(Fact::ResumesSaved, resumes as u64);
-                state.counters.add(Fact::UnknownCommits, u64::from(fault.is_some()));
+                state.counters.add(Counter::ResumesSaved, resumes as u64);
+                state.counters.add(Counter::UnknownCommits, u64::from(fault.is_some()));
                 return result;
             }
             Err(error) => state.oracle.rejected(commit, error),
         };
         match rejection {
-            Ok(true) => state.counters.count(Fact::StaleLeasesRejected),
-            Ok(false) if is_id_conflict(state, commit) => state.counters.count(Fact::IdConflictsRejected),
+            Ok(true) => state.counters.count(Counter::StaleLeasesRejected),
+            Ok(false) if is_id_conflict(state, commit) => state.counters.count(Counter::IdConflictsRejected),
             Ok(false) => {}
             Err(violation) => state.check(Err(violation)),
         }
@@ -160,7 +160,7 @@ impl Checkpointer for FaultyCheckpointer {
             let loaded = self.0.sim.disk.load(namespace, at)?;
             let pending = loaded.iter().flat_map(|loaded| &loaded.pending);
             let saved = pending.filter(|entry| matches!(entry.entry, TaskEntry::Done(_))).count();
-            state.counters.add(Fact::ResultsReused, saved as u64);
+            state.counters.add(Counter::ResultsReused, saved as u64);
             Ok(loaded)
         })
         .await

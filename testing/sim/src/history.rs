@@ -32,13 +32,13 @@ pub(crate) struct CheckpointSummary {
 }
 
 impl CheckpointSummary {
-    fn of(checkpoint: &Checkpoint) -> Self {
+    fn new(checkpoint: &Checkpoint) -> Self {
         let next = checkpoint.next_tasks.iter().map(|task| task.node.clone()).collect();
         Self { step: checkpoint.step, source: checkpoint.source, next }
     }
 
-    fn is(&self, checkpoint: &Checkpoint) -> bool {
-        let scheduled = checkpoint.next_tasks.iter().map(|scheduled| &scheduled.node);
+    fn matches(&self, checkpoint: &Checkpoint) -> bool {
+        let scheduled = checkpoint.next_tasks.iter().map(|task| &task.node);
         self.step == checkpoint.step && self.source == checkpoint.source && self.next.iter().eq(scheduled)
     }
 }
@@ -49,7 +49,7 @@ impl ThreadHistory {
         let rows = disk
             .root_history()?
             .into_iter()
-            .map(|(checkpoint, work)| (CheckpointSummary::of(&checkpoint), work))
+            .map(|(checkpoint, state)| (CheckpointSummary::new(&checkpoint), state))
             .collect();
         Ok(Self { rows, subgraphs: subgraph_histories(saved) })
     }
@@ -68,7 +68,7 @@ fn subgraph_histories(saved: &[Arc<Checkpoint>]) -> Vec<(String, Vec<CheckpointS
             .iter_mut()
             .last()
             .into_iter()
-            .for_each(|(_, moments)| moments.push(CheckpointSummary::of(checkpoint)));
+            .for_each(|(_, summaries)| summaries.push(CheckpointSummary::new(checkpoint)));
     }
     histories
 }
@@ -101,33 +101,33 @@ impl HistoryMatcher {
     }
 
     /// Checks a commit.
-    pub(crate) fn saved(&mut self, commit: &Commit) -> CheckResult {
+    pub(crate) fn check_commit(&mut self, commit: &Commit) -> CheckResult {
         let (Some(expected), Some(checkpoint), Some(state)) = (&self.expected, &commit.checkpoint, &commit.state)
         else {
             return Ok(());
         };
-        let Some(work) = state.state.downcast_ref::<SimState>() else { return Ok(()) };
+        let Some(saved) = state.state.downcast_ref::<SimState>() else { return Ok(()) };
         let number = self.rows;
         self.rows += 1;
         let is_expected = |index: &usize| {
             expected[*index]
                 .rows
                 .get(number)
-                .is_some_and(|(summary, expected)| summary.is(checkpoint) && **expected == *work)
+                .is_some_and(|(summary, expected)| summary.matches(checkpoint) && **expected == *saved)
         };
-        let before = self.matching.first().copied().unwrap_or(0);
+        let candidate = self.matching.first().copied().unwrap_or(0);
         self.matching.retain(is_expected);
         if !self.matching.is_empty() {
             return Ok(());
         }
         let (actual, expected) =
-            (CheckpointSummary::of(checkpoint), expected.get(before).and_then(|history| history.rows.get(number)));
+            (CheckpointSummary::new(checkpoint), expected.get(candidate).and_then(|history| history.rows.get(number)));
         Rule::HistoryUnchanged
-            .broken(format!("checkpoint {number} is {actual:?} {work:?}, and without faults {expected:?}"))
+            .broken(format!("checkpoint {number} is {actual:?} {saved:?}, and without faults {expected:?}"))
     }
 
     /// Checks the complete history: its end must be correct and stored.
-    pub(crate) fn ends(&self, saved: &[Arc<Checkpoint>], last: &SimState) -> CheckResult {
+    pub(crate) fn check_end(&self, saved: &[Arc<Checkpoint>], last: &SimState) -> CheckResult {
         let Some(expected) = &self.expected else { return Ok(()) };
         let is_complete = |index: &&usize| expected[**index].rows.len() == self.rows;
         let Some(history) = self.matching.iter().find(is_complete).map(|index| &expected[*index]) else {
@@ -165,14 +165,14 @@ mod tests {
     use super::*;
     use crate::oracle::tests::{commit, step};
 
-    fn work(count: u64) -> SimState {
+    fn state_with_count(count: u64) -> SimState {
         let schema = SimState::schema().unwrap();
         let initial = schema.initial_state().downcast::<SimState>().unwrap();
         SimState { count, ..(*initial).clone() }
     }
 
-    fn saves(number: u128, count: u64) -> Commit {
-        let state = StateRef { schema: SimState::schema().unwrap(), state: Arc::new(work(count)) };
+    fn commit_with_count(number: u128, count: u64) -> Commit {
+        let state = StateRef { schema: SimState::schema().unwrap(), state: Arc::new(state_with_count(count)) };
         let checkpoint = step(number, number.checked_sub(1).filter(|parent| *parent > 0));
         Commit { state: Some(state), ..commit(1, Some(checkpoint), Vec::new()) }
     }
@@ -180,8 +180,8 @@ mod tests {
     /// Builds correct histories with these counts.
     fn matcher(histories: &[&[u64]]) -> HistoryMatcher {
         let row = |(index, count): (usize, &u64)| {
-            let commit = saves(index as u128 + 1, *count);
-            (CheckpointSummary::of(commit.checkpoint.as_ref().unwrap()), Arc::new(work(*count)))
+            let commit = commit_with_count(index as u128 + 1, *count);
+            (CheckpointSummary::new(commit.checkpoint.as_ref().unwrap()), Arc::new(state_with_count(*count)))
         };
         let history = |counts: &&[u64]| ThreadHistory {
             rows: counts.iter().enumerate().map(row).collect(),
@@ -193,32 +193,32 @@ mod tests {
     #[test]
     fn an_unexpected_history_is_detected() {
         let mut expected = matcher(&[&[1, 2], &[1, 3]]);
-        expected.saved(&saves(1, 1)).unwrap();
-        expected.saved(&saves(2, 3)).unwrap();
-        expected.ends(&[], &work(3)).unwrap();
-        assert_eq!(expected.ends(&[], &work(2)).unwrap_err().rule, Rule::HistoryUnchanged);
+        expected.check_commit(&commit_with_count(1, 1)).unwrap();
+        expected.check_commit(&commit_with_count(2, 3)).unwrap();
+        expected.check_end(&[], &state_with_count(3)).unwrap();
+        assert_eq!(expected.check_end(&[], &state_with_count(2)).unwrap_err().rule, Rule::HistoryUnchanged);
         let mut mismatch = matcher(&[&[1, 2]]);
-        mismatch.saved(&saves(1, 1)).unwrap();
-        assert_eq!(mismatch.ends(&[], &work(1)).unwrap_err().rule, Rule::HistoryUnchanged);
-        assert_eq!(mismatch.saved(&saves(2, 9)).unwrap_err().rule, Rule::HistoryUnchanged);
+        mismatch.check_commit(&commit_with_count(1, 1)).unwrap();
+        assert_eq!(mismatch.check_end(&[], &state_with_count(1)).unwrap_err().rule, Rule::HistoryUnchanged);
+        assert_eq!(mismatch.check_commit(&commit_with_count(2, 9)).unwrap_err().rule, Rule::HistoryUnchanged);
     }
 
     #[test]
     fn an_additional_or_renumbered_step_is_detected() {
         let mut long = matcher(&[&[1]]);
-        long.saved(&saves(1, 1)).unwrap();
-        assert_eq!(long.saved(&saves(2, 1)).unwrap_err().rule, Rule::HistoryUnchanged);
-        assert_eq!(matcher(&[&[1]]).saved(&saves(2, 1)).unwrap_err().rule, Rule::HistoryUnchanged);
+        long.check_commit(&commit_with_count(1, 1)).unwrap();
+        assert_eq!(long.check_commit(&commit_with_count(2, 1)).unwrap_err().rule, Rule::HistoryUnchanged);
+        assert_eq!(matcher(&[&[1]]).check_commit(&commit_with_count(2, 1)).unwrap_err().rule, Rule::HistoryUnchanged);
         assert_eq!(matcher(&[&[1]]).compare(&ThreadHistory::default()).unwrap_err().rule, Rule::HistoryUnchanged);
-        HistoryMatcher::default().saved(&saves(1, 1)).unwrap();
+        HistoryMatcher::default().check_commit(&commit_with_count(1, 1)).unwrap();
     }
 
     #[test]
     fn an_additional_checkpoint_of_a_subgraph_is_detected() {
         let mut expected = matcher(&[&[1]]);
-        expected.saved(&saves(1, 1)).unwrap();
+        expected.check_commit(&commit_with_count(1, 1)).unwrap();
         let checkpoint = Checkpoint { namespace: "inner:abc".into(), ..(*step(5, None)).clone() };
-        let violation = expected.ends(&[Arc::new(checkpoint)], &work(1)).unwrap_err();
+        let violation = expected.check_end(&[Arc::new(checkpoint)], &state_with_count(1)).unwrap_err();
         assert!(violation.text.contains("\"inner\""), "{}", violation.text);
     }
 }

@@ -30,8 +30,8 @@ macro_rules! rules {
             }
 
             /// Returns the counter of situations in which the invariant could have been violated.
-            pub(crate) const fn checked_by(self) -> Fact {
-                match self { $(Self::$name => Fact::$counter,)* }
+            pub(crate) const fn checked_by(self) -> Counter {
+                match self { $(Self::$name => Counter::$counter,)* }
             }
         }
     };
@@ -55,7 +55,7 @@ rules! {
     /// Task order and faults do not change the history.
     HistoryUnchanged = "guarantee 7: faults do not change the history", HistoriesCompared;
     /// A resume value is applied once.
-    AnsweredOnce = "guarantee 8: a resume value is applied once", SecondResumesRejected;
+    ResumedOnce = "guarantee 8: a resume value is applied once", SecondResumesRejected;
     /// Cancellation keeps finished tasks.
     CancelKeepsResults = "guarantee 10: cancellation keeps finished tasks", CancelsEnded;
     /// A failing checkpointer is never reported as success.
@@ -75,13 +75,13 @@ impl fmt::Display for Rule {
     }
 }
 
-macro_rules! facts {
+macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident = $text:literal;)*) => {
         /// A counter.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-        pub(crate) enum Fact { $($(#[$doc])* $name,)* }
+        pub(crate) enum Counter { $($(#[$doc])* $name,)* }
 
-        impl Fact {
+        impl Counter {
             /// All counters in the order of the report.
             pub(crate) const ALL: &[Self] = &[$(Self::$name,)*];
 
@@ -93,7 +93,7 @@ macro_rules! facts {
     };
 }
 
-facts! {
+counters! {
     /// Executed schedules.
     Schedules = "schedules";
     /// Passed await points.
@@ -146,22 +146,22 @@ facts! {
 
 /// Values of all counters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Counters([u64; Fact::ALL.len()]);
+pub(crate) struct Counters([u64; Counter::ALL.len()]);
 
 impl Counters {
     /// Increments a counter.
-    pub(crate) fn count(&mut self, fact: Fact) {
-        self.add(fact, 1);
+    pub(crate) fn count(&mut self, counter: Counter) {
+        self.add(counter, 1);
     }
 
     /// Adds to a counter.
-    pub(crate) fn add(&mut self, fact: Fact, more: u64) {
-        self.0[fact as usize] += more;
+    pub(crate) fn add(&mut self, counter: Counter, more: u64) {
+        self.0[counter as usize] += more;
     }
 
     /// Returns the value of a counter.
-    pub(crate) fn of(&self, fact: Fact) -> u64 {
-        self.0[fact as usize]
+    pub(crate) fn get(&self, counter: Counter) -> u64 {
+        self.0[counter as usize]
     }
 
     /// Adds the values of other counters.
@@ -171,7 +171,7 @@ impl Counters {
 
     /// Returns the invariants that were never checked.
     pub(crate) fn unchecked(&self) -> Vec<Rule> {
-        Rule::ALL.iter().copied().filter(|rule| self.of(rule.checked_by()) == 0).collect()
+        Rule::ALL.iter().copied().filter(|rule| self.get(rule.checked_by()) == 0).collect()
     }
 }
 
@@ -187,6 +187,6 @@ mod tests {
         assert_eq!(counters.unchecked(), [Rule::CompleteSupersteps]);
         let mut twice = counters.clone();
         twice.merge(&counters);
-        assert_eq!(twice.of(Fact::ReportsChecked), 2);
+        assert_eq!(twice.get(Counter::ReportsChecked), 2);
     }
 }

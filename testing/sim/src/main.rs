@@ -38,7 +38,7 @@ use superstep::core::seeded_bugs::{SeededBug, enable};
 use crate::arguments::{Arguments, SeededBugSelection};
 use crate::campaign::{CampaignResult, Seeds};
 use crate::executor::DeterministicRuntime;
-use crate::invariants::Fact;
+use crate::invariants::Counter;
 use crate::report::{Report, found_text};
 use crate::seed::{SeedWorker, perform_seed};
 
@@ -50,15 +50,15 @@ const MIN_SCHEDULES_FOR_COVERAGE: u64 = 20_000;
 const KNOWN_SEEDS: &str = include_str!("../../reliability/seeds.txt");
 
 fn main() -> ExitCode {
-    let result = Arguments::read(std::env::args().skip(1)).and_then(|arguments| match arguments.schedule {
+    let result = Arguments::parse(std::env::args().skip(1)).and_then(|arguments| match arguments.schedule {
         Some(schedule) => repeat(&arguments, schedule),
         None => simulate(&arguments),
     });
     match result {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
-        Err(problem) => {
-            eprintln!("error: {problem}");
+        Err(error) => {
+            eprintln!("error: {error}");
             ExitCode::from(2)
         }
     }
@@ -70,18 +70,18 @@ fn repeat(arguments: &Arguments, schedule: u32) -> Result<bool, String> {
     enable(bug);
     let runtime = DeterministicRuntime::new().map_err(|error| format!("the runtime does not start: {error}"))?;
     let worker = Arc::new(SeedWorker::new().map_err(|error| error.to_string())?);
-    let end = runtime.perform(perform_seed(worker, arguments.seed, Some(schedule)));
-    if end.trace.is_empty() && end.violation.is_none() {
+    let result = runtime.perform(perform_seed(worker, arguments.seed, Some(schedule)));
+    if result.trace.is_empty() && result.violation.is_none() {
         return Err(format!("seed {} has no schedule {schedule}", arguments.seed));
     }
-    let mut lines = if arguments.trace { end.trace } else { Vec::new() };
-    lines.push(match &end.violation {
+    let mut lines = if arguments.trace { result.trace } else { Vec::new() };
+    lines.push(match &result.violation {
         Some(violation) => found_text(violation, bug),
         None => format!("seed {} schedule {schedule}: no violation", arguments.seed),
     });
     // A reader that closes the pipe early is not an error.
     let _ = writeln!(std::io::stdout(), "{}", lines.join("\n"));
-    Ok(end.violation.is_none())
+    Ok(result.violation.is_none())
 }
 
 /// Finds the seeded bugs, then runs the schedules without bugs. Returns true if everything is as expected.
@@ -117,7 +117,7 @@ fn find_seeded_bug(arguments: &Arguments, bug: SeededBug) -> Result<(SeededBug, 
     if let Some(violation) = &total.violation {
         eprintln!("seeded bug `{bug}`: {}", found_text(violation, Some(bug)));
     }
-    Ok((bug, total.violation.as_ref().map(|_| total.counters.of(Fact::Schedules))))
+    Ok((bug, total.violation.as_ref().map(|_| total.counters.get(Counter::Schedules))))
 }
 
 /// Runs the schedules without seeded bugs, known seeds first.

@@ -27,7 +27,7 @@ impl TaskIdentity {
     }
 
     /// Returns the identity of a task id as in checkpoints and events.
-    pub(crate) fn of(task: TaskId) -> Self {
+    pub(crate) fn from_task(task: TaskId) -> Self {
         Self(hash_id(&[THREAD.as_bytes(), &task.bits().to_le_bytes()]))
     }
 }
@@ -56,7 +56,7 @@ pub(crate) enum ExecutionKind {
 /// The expected stored data.
 #[derive(Default)]
 pub(crate) struct Oracle {
-    newest: u64,
+    newest_fence: u64,
     is_held: bool,
     fences: Vec<(RunId, u64)>,
     /// In the order in which they were saved.
@@ -77,7 +77,7 @@ pub(crate) struct Oracle {
 impl Oracle {
     /// Records that a run acquired the thread.
     pub(crate) fn acquired(&mut self, run: RunId, fence: u64) {
-        (self.newest, self.is_held) = (fence, true);
+        (self.newest_fence, self.is_held) = (fence, true);
         // Results returned under an earlier lease and not saved are lost.
         self.returned.clear();
         self.before_cancel = 0;
@@ -87,28 +87,28 @@ impl Oracle {
 
     /// Records that the lease was released.
     pub(crate) fn released(&mut self, fence: u64) {
-        self.is_held &= self.newest != fence;
+        self.is_held &= self.newest_fence != fence;
     }
 
     fn is_stale(&self, run: RunId) -> bool {
         let fence = self.fences.iter().find(|(holder, _)| *holder == run).map(|(_, fence)| *fence);
-        !self.is_held || fence != Some(self.newest)
+        !self.is_held || fence != Some(self.newest_fence)
     }
 
     fn may_write(&self, fence: u64) -> bool {
-        self.is_held && fence == self.newest
+        self.is_held && fence == self.newest_fence
     }
 
     /// Checks and records an accepted commit.
     pub(crate) fn committed(&mut self, commit: &Commit) -> CheckResult {
         if !self.may_write(commit.lease.fence) {
-            let (fence, newest) = (commit.lease.fence, self.newest);
+            let (fence, newest) = (commit.lease.fence, self.newest_fence);
             return Rule::OneWriter.broken(format!("a commit of lease {fence} was accepted; the newest is {newest}"));
         }
         self.checkpoints.extend(commit.checkpoint.clone());
         let mut finished = Vec::new();
         for pending in &commit.pending {
-            let key = TaskIdentity::of(pending.task);
+            let key = TaskIdentity::from_task(pending.task);
             match &pending.entry {
                 TaskEntry::Done(_) => finished.push((pending.checkpoint, key)),
                 TaskEntry::Failed(_) => self.failed.push(key),
@@ -129,7 +129,7 @@ impl Oracle {
             .iter()
             .find(|(at, existing, old)| *existing == id && (*at == checkpoint || old != value));
         if let Some((_, _, old)) = existing {
-            return Rule::AnsweredOnce.broken(format!("interrupt {id} was resumed with {old} and again with {value}"));
+            return Rule::ResumedOnce.broken(format!("interrupt {id} was resumed with {old} and again with {value}"));
         }
         self.resume_values.push((checkpoint, id, value.clone()));
         Ok(())
@@ -273,9 +273,9 @@ impl Oracle {
             }
             MachineEvent::Values { step, .. } => has_step(*step),
             MachineEvent::TaskFinished { task, step, .. } => {
-                self.done.contains(&TaskIdentity::of(*task)) || has_step(*step)
+                self.done.contains(&TaskIdentity::from_task(*task)) || has_step(*step)
             }
-            MachineEvent::TaskFailed { task, .. } => self.failed.contains(&TaskIdentity::of(*task)),
+            MachineEvent::TaskFailed { task, .. } => self.failed.contains(&TaskIdentity::from_task(*task)),
             MachineEvent::Interrupted { interrupts } => {
                 interrupts.iter().all(|interrupt| self.interrupts.contains(&interrupt.id))
             }
@@ -298,9 +298,9 @@ impl Oracle {
     }
 
     /// Checks at the end that everything reported to clients is still stored.
-    pub(crate) fn check_published(&self, is_there: impl Fn(CheckpointId) -> bool) -> CheckResult {
-        let inner = |id: &CheckpointId| self.checkpoint(*id).is_some_and(|saved| !saved.namespace.is_root());
-        match self.published.iter().find(|id| !inner(id) && !is_there(**id)) {
+    pub(crate) fn check_published(&self, exists: impl Fn(CheckpointId) -> bool) -> CheckResult {
+        let is_in_subgraph = |id: &CheckpointId| self.checkpoint(*id).is_some_and(|saved| !saved.namespace.is_root());
+        match self.published.iter().find(|id| !is_in_subgraph(id) && !exists(**id)) {
             Some(id) => Rule::ReportedIsSaved.broken(format!("checkpoint {id} was reported, and is missing")),
             None => Ok(()),
         }

@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use superstep::TaskContext;
 
 use crate::fault_plan::FaultPlan;
-use crate::invariants::Fact;
+use crate::invariants::Counter;
 use crate::oracle::{Execution, ExecutionKind, TaskIdentity};
 use crate::simulation::{Simulation, SimulationState};
 
@@ -72,8 +72,8 @@ impl Process {
             state.trace_event(|| format!("process {number} starts task {label}: {kind:?}"));
             match kind {
                 Ok(ExecutionKind::First) => {}
-                Ok(ExecutionKind::Repeated) => state.counters.count(Fact::SecondExecutions),
-                Ok(ExecutionKind::Zombie) => state.counters.count(Fact::ZombieStarts),
+                Ok(ExecutionKind::Repeated) => state.counters.count(Counter::SecondExecutions),
+                Ok(ExecutionKind::Zombie) => state.counters.count(Counter::ZombieStarts),
                 Err(violation) => state.check(Err(violation)),
             }
         }
@@ -102,7 +102,7 @@ impl Process {
 
     /// Records that a recorded result was used instead of a new one.
     pub(crate) fn record_reused(&self) {
-        self.state().counters.count(Fact::RecordsReused);
+        self.state().counters.count(Counter::RecordsReused);
     }
 
     /// Returns true if the process has lost its thread to another one.

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use superstep::core::seeded_bugs::SeededBug;
 
 use crate::campaign::CampaignResult;
-use crate::invariants::{Fact, Rule};
+use crate::invariants::{Counter, Rule};
 use crate::seed::FoundViolation;
 
 /// A seeded bug, and the number of schedules after which it was found.
@@ -33,12 +33,12 @@ impl Report {
     /// Returns the report as text.
     pub(crate) fn text(&self) -> String {
         let mut lines: Vec<String> = self.seeded_bugs.iter().map(seeded_bug_line).collect();
-        for fact in Fact::ALL {
-            lines.push(format!("{:>14}  {}", self.total.counters.of(*fact), fact.name()));
+        for counter in Counter::ALL {
+            lines.push(format!("{:>14}  {}", self.total.counters.get(*counter), counter.name()));
         }
         lines.extend(self.unchecked.iter().map(|rule| format!("never checked: {rule}")));
         lines.extend(self.total.violation.iter().map(|violation| found_text(violation, None)));
-        let schedules = self.total.counters.of(Fact::Schedules);
+        let schedules = self.total.counters.get(Counter::Schedules);
         let speed = schedules as f64 / self.total.time.as_secs_f64().max(0.001);
         let found_bugs = self.seeded_bugs.iter().filter(|(_, at)| at.is_some()).count();
         lines.push(format!(
@@ -54,21 +54,21 @@ impl Report {
 
     /// Returns the report as JSON.
     pub(crate) fn json(&self) -> Value {
-        let facts: Map<String, Value> = Fact::ALL
+        let counters: Map<String, Value> = Counter::ALL
             .iter()
-            .map(|fact| (fact.name().replace(' ', "_"), json!(self.total.counters.of(*fact))))
+            .map(|counter| (counter.name().replace(' ', "_"), json!(self.total.counters.get(*counter))))
             .collect();
         let seeded_bugs: Map<String, Value> =
             self.seeded_bugs.iter().map(|(bug, at)| (bug.name().to_owned(), json!(at))).collect();
         json!({
             "seed": self.seed,
             "seeds": self.total.seeds,
-            "schedules": self.total.counters.of(Fact::Schedules),
+            "schedules": self.total.counters.get(Counter::Schedules),
             "violations": u8::from(self.total.violation.is_some()),
             "found": self.total.violation.as_ref().map(|found| found_text(found, None)),
             "untried": self.unchecked.iter().map(|rule| rule.name()).collect::<Vec<_>>(),
             "seeded_bugs": seeded_bugs,
-            "facts": facts,
+            "facts": counters,
             "seconds": (self.time.as_secs_f64() * 10.0).round() / 10.0,
         })
     }

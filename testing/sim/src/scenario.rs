@@ -75,7 +75,7 @@ pub(crate) struct ScenarioInstance {
 
 impl ScenarioInstance {
     /// Returns the scenario of a seed.
-    pub(crate) fn of(seed: u64) -> Self {
+    pub(crate) fn for_seed(seed: u64) -> Self {
         let number = SCENARIO_BY_SEED[(seed % SCENARIO_BY_SEED.len() as u64) as usize];
         let mut random = Random::for_stream(seed, u64::MAX - 1);
         let scenario = &SCENARIOS[number];

@@ -13,7 +13,7 @@ use crate::client::{Client, wait_before_retry};
 use crate::executor::{CurrentSimulationGuard, until_idle};
 use crate::fault_plan::FaultPlan;
 use crate::history::ThreadHistory;
-use crate::invariants::{CheckResult, Counters, Fact, Rule, Violation};
+use crate::invariants::{CheckResult, Counter, Counters, Rule, Violation};
 use crate::process::Process;
 use crate::simulation::{ProcessFate, Simulation, SimulationState};
 use crate::state::{SimState, check_consistent};
@@ -44,11 +44,11 @@ pub(crate) async fn perform(client: &Client, state: SimulationState) -> Schedule
     let history = end(client, &sim);
     drop(guard);
     let mut state = sim.state();
-    state.counters.count(Fact::Schedules);
+    state.counters.count(Counter::Schedules);
     let awaits = u64::from(state.awaits);
-    state.counters.add(Fact::Awaits, awaits);
-    let resolved = state.violation.is_none() && state.counters.of(Fact::UnknownCommits) > 0;
-    state.counters.add(Fact::UnknownResolved, u64::from(resolved));
+    state.counters.add(Counter::Awaits, awaits);
+    let resolved = state.violation.is_none() && state.counters.get(Counter::UnknownCommits) > 0;
+    state.counters.add(Counter::UnknownResolved, u64::from(resolved));
     ScheduleResult {
         awaits: state.awaits,
         calls: state.calls,
@@ -156,8 +156,10 @@ fn end(client: &Client, sim: &Simulation) -> ThreadHistory {
 const FULL_READ_INTERVAL: u32 = 8;
 
 fn check_all_consistent(history: &ThreadHistory) -> CheckResult {
-    let broken =
-        history.rows.iter().find_map(|(summary, work)| check_consistent(work).err().map(|problem| (summary, problem)));
+    let broken = history
+        .rows
+        .iter()
+        .find_map(|(summary, stored)| check_consistent(stored).err().map(|problem| (summary, problem)));
     broken.map_or(Ok(()), |(summary, problem)| {
         Rule::CompleteSupersteps.broken(format!("an incomplete superstep: {summary:?}: {problem}"))
     })
@@ -169,16 +171,16 @@ fn check_end(client: &Client, state: &mut SimulationState, sim: &Simulation) -> 
         Ok(latest) => latest,
         Err(error) => return Rule::HistoryUnchanged.broken(format!("the last checkpoint cannot be read: {error}")),
     };
-    let Some((work, loaded)) = latest else { return Rule::Ends.broken("no checkpoint is on the disk") };
+    let Some((stored, loaded)) = latest else { return Rule::Ends.broken("no checkpoint is on the disk") };
     if !loaded.checkpoint.next_tasks.is_empty() {
         return Rule::Ends.broken(format!("there are next tasks: {:?}", loaded.checkpoint.next_tasks));
     }
-    check_consistent(&work)
+    check_consistent(&stored)
         .or_else(|problem| Rule::CompleteSupersteps.broken(format!("incomplete at the end: {problem}")))?;
-    check_applied_values(client, &work)?;
+    check_applied_values(client, &stored)?;
     if state.history.is_strict() {
-        state.counters.count(Fact::HistoriesCompared);
-        state.history.ends(&state.oracle.checkpoints, &work)?;
+        state.counters.count(Counter::HistoriesCompared);
+        state.history.check_end(&state.oracle.checkpoints, &stored)?;
     }
     state.oracle.check_published(|id| sim.disk.has(id))?;
     sim.expire_lease(state);
@@ -193,17 +195,17 @@ fn check_end(client: &Client, state: &mut SimulationState, sim: &Simulation) -> 
 }
 
 /// Checks that every input and every external update was applied once.
-fn check_applied_values(client: &Client, work: &SimState) -> CheckResult {
+fn check_applied_values(client: &Client, stored: &SimState) -> CheckResult {
     let sorted = |numbers: &[u64]| {
         let mut sorted = numbers.to_vec();
         sorted.sort_unstable();
         sorted
     };
     let (inputs, notes) = client.case.expected_values();
-    if sorted(&work.inputs) == inputs && sorted(&work.notes) == notes {
+    if sorted(&stored.inputs) == inputs && sorted(&stored.notes) == notes {
         return Ok(());
     }
-    let (inputs, notes) = (&work.inputs, &work.notes);
+    let (inputs, notes) = (&stored.inputs, &stored.notes);
     Rule::HistoryUnchanged.broken(format!("the inputs {inputs:?} and notes {notes:?} were applied"))
 }
 
@@ -211,7 +213,7 @@ impl ScheduleResult {
     /// Returns the result of a schedule that failed.
     pub(crate) fn failed(violation: Violation) -> Self {
         let mut counters = Counters::default();
-        counters.count(Fact::Schedules);
+        counters.count(Counter::Schedules);
         let history = ThreadHistory::default();
         Self { awaits: 0, calls: 0, recovery: 0, violation: Some(violation), counters, trace: Vec::new(), history }
     }

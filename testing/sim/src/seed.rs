@@ -12,7 +12,7 @@ use crate::client::{Client, ProcessGraphs};
 use crate::fault_plan::{BaselineCounts, FaultPlan, ScenarioLimits, plans, second_crashes};
 use crate::graphs::GraphKind;
 use crate::history::{HistoryMatcher, ThreadHistory};
-use crate::invariants::{Counters, Fact, Rule, Violation};
+use crate::invariants::{Counter, Counters, Rule, Violation};
 use crate::scenario::ScenarioInstance;
 use crate::schedule::{ScheduleResult, perform};
 use crate::simulation::SimulationState;
@@ -94,16 +94,16 @@ async fn perform_catching_panics(client: &Client, state: SimulationState) -> Sch
 
 /// Runs the schedules of a seed, all of them or up to the traced one. Stops at a violation.
 pub(crate) async fn perform_seed(worker: Arc<SeedWorker>, seed: u64, traced: Option<u32>) -> SeedResult {
-    let case = ScenarioInstance::of(seed);
-    let mut seed_run = SeedRun { seed, traced, client: worker.client(&case), end: SeedResult::default() };
+    let case = ScenarioInstance::for_seed(seed);
+    let mut seed_run = SeedRun { seed, traced, client: worker.client(&case), result: SeedResult::default() };
     match worker.expected(&case).await {
         Ok(expected) => seed_run.perform(&expected).await,
         Err(violation) => {
-            seed_run.end.counters.count(Fact::Schedules);
-            seed_run.find(0, FaultPlan::NoFault, violation);
+            seed_run.result.counters.count(Counter::Schedules);
+            seed_run.record_violation(0, FaultPlan::NoFault, violation);
         }
     }
-    seed_run.end
+    seed_run.result
 }
 
 /// A seed in progress.
@@ -111,20 +111,20 @@ struct SeedRun {
     seed: u64,
     traced: Option<u32>,
     client: Client,
-    end: SeedResult,
+    result: SeedResult,
 }
 
 impl SeedRun {
     async fn perform(&mut self, expected: &Arc<[ThreadHistory]>) {
         let Some(fault_free) = self.run_schedule(0, FaultPlan::NoFault, expected).await else { return };
-        let length = BaselineCounts { awaits: fault_free.awaits, calls: fault_free.calls };
-        let mut waiting = plans(self.seed, length, ScenarioLimits { takeover: !self.client.case.is_pair() });
+        let baseline = BaselineCounts { awaits: fault_free.awaits, calls: fault_free.calls };
+        let mut queue = plans(self.seed, baseline, ScenarioLimits { takeover: !self.client.case.is_pair() });
         let mut number = 0;
-        while let Some(plan) = waiting.get(number).copied() {
+        while let Some(plan) = queue.get(number).copied() {
             number += 1;
             let Some(result) = self.run_schedule(number as u32, plan, expected).await else { return };
             if let FaultPlan::Crash { at } = plan {
-                waiting.extend(second_crashes(self.seed, length, at, result.recovery));
+                queue.extend(second_crashes(self.seed, baseline, at, result.recovery));
             }
         }
     }
@@ -144,20 +144,20 @@ impl SeedRun {
         let is_traced = self.traced == Some(number);
         state.trace = is_traced.then(|| vec![self.title(plan)]);
         let mut result = perform_catching_panics(&self.client, state).await;
-        self.end.counters.merge(&result.counters);
+        self.result.counters.merge(&result.counters);
         if let Some(violation) = result.violation.take() {
-            self.find(number, plan, violation);
+            self.record_violation(number, plan, violation);
         }
-        self.end.trace = std::mem::take(&mut result.trace);
-        (self.end.violation.is_none() && !is_traced).then_some(result)
+        self.result.trace = std::mem::take(&mut result.trace);
+        (self.result.violation.is_none() && !is_traced).then_some(result)
     }
 
     fn title(&self, plan: FaultPlan) -> String {
         format!("{:?}: {plan}", self.client.case)
     }
 
-    fn find(&mut self, schedule: u32, plan: FaultPlan, violation: Violation) {
+    fn record_violation(&mut self, schedule: u32, plan: FaultPlan, violation: Violation) {
         let scenario = self.client.case.scenario().name;
-        self.end.violation = Some(FoundViolation { seed: self.seed, schedule, scenario, plan, violation });
+        self.result.violation = Some(FoundViolation { seed: self.seed, schedule, scenario, plan, violation });
     }
 }

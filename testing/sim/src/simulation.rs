@@ -14,7 +14,7 @@ use crate::client_assertions::ClientMemory;
 use crate::clock::ClockState;
 use crate::fault_plan::{FaultPlan, StoreFault};
 use crate::history::HistoryMatcher;
-use crate::invariants::{CheckResult, Counters, Fact, Rule, Violation};
+use crate::invariants::{CheckResult, Counter, Counters, Rule, Violation};
 use crate::oracle::Oracle;
 use crate::process::{AwaitPoint, Process};
 use crate::random::Random;
@@ -98,12 +98,12 @@ impl Simulation {
     fn read(&self, state: &mut SimulationState) -> CheckResult {
         let unreadable =
             |error: Error| Violation { rule: Rule::CompleteSupersteps, text: format!("a reader got {error}") };
-        let Some((work, loaded)) = self.disk.read(CheckpointSelector::Latest).map_err(unreadable)? else {
+        let Some((stored, loaded)) = self.disk.read(CheckpointSelector::Latest).map_err(unreadable)? else {
             return Ok(());
         };
-        state.counters.count(Fact::Reads);
+        state.counters.count(Counter::Reads);
         let step = loaded.checkpoint.step;
-        check_consistent(&work).or_else(|problem| {
+        check_consistent(&stored).or_else(|problem| {
             Rule::CompleteSupersteps.broken(format!("a reader saw an incomplete step {step}: {problem}"))
         })
     }
@@ -124,15 +124,15 @@ impl Simulation {
                     state.trace_event(|| format!("process {process} loses the thread without noticing"));
                     self.disk.release(&held.lease);
                     state.oracle.released(held.lease.fence);
-                    state.counters.count(Fact::Takeovers);
+                    state.counters.count(Counter::Takeovers);
                     state.processes[process].is_zombie = true;
                     state.is_taken_over = true;
                     state.wake_watcher();
                 }
                 None => state.kill(process),
             },
-            FaultPlan::Cancel { .. } => state.stop_runs(process, Fact::Cancels, RunControl::cancel),
-            FaultPlan::Drain { .. } => state.stop_runs(process, Fact::Drains, RunControl::drain),
+            FaultPlan::Cancel { .. } => state.stop_runs(process, Counter::Cancels, RunControl::cancel),
+            FaultPlan::Drain { .. } => state.stop_runs(process, Counter::Drains, RunControl::drain),
             FaultPlan::NoFault | FaultPlan::Reorder | FaultPlan::Store { .. } => {}
         }
     }
@@ -303,7 +303,7 @@ impl SimulationState {
     fn kill(&mut self, process: usize) {
         self.trace_event(|| format!("process {process} crashes"));
         self.processes[process].is_alive = false;
-        self.counters.count(if self.faults_injected > 1 { Fact::DoubleCrashes } else { Fact::Crashes });
+        self.counters.count(if self.faults_injected > 1 { Counter::DoubleCrashes } else { Counter::Crashes });
         let lease_time = if self.random.one_in(4) { LEASE_DURATION_MICROS } else { 0 };
         if let Some(held) = self.held.as_mut().filter(|held| held.process == process) {
             held.expires_at = Some(self.clock.now + lease_time);
@@ -311,13 +311,13 @@ impl SimulationState {
         self.wake_watcher();
     }
 
-    fn stop_runs(&mut self, process: usize, fact: Fact, stop: fn(&RunControl)) {
+    fn stop_runs(&mut self, process: usize, counter: Counter, stop: fn(&RunControl)) {
         let controls = std::mem::take(&mut self.processes[process].controls);
         if controls.is_empty() {
             return;
         }
-        self.trace_event(|| format!("the runs of process {process} are stopped: {}", fact.name()));
-        self.counters.count(fact);
+        self.trace_event(|| format!("the runs of process {process} are stopped: {}", counter.name()));
+        self.counters.count(counter);
         self.oracle.record_cancellation();
         controls.iter().for_each(stop);
     }
@@ -357,7 +357,7 @@ impl SimulationState {
             self.outage = Some(StoreOutage { code: fault.code, left });
         }
         self.failures += 1;
-        self.counters.count(Fact::StoreFailures);
+        self.counters.count(Counter::StoreFailures);
         let call = self.calls;
         self.trace_event(|| {
             let effect = if fault.applied { "with effect" } else { "without effect" };
@@ -368,7 +368,7 @@ impl SimulationState {
 
     /// Records a restart of a client; a failing checkpointer is repaired after some restarts.
     pub(crate) fn record_restart(&mut self) {
-        self.counters.count(Fact::Recoveries);
+        self.counters.count(Counter::Recoveries);
         if let Some(outage) = &mut self.outage {
             outage.left -= 1;
         }

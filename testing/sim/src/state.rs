@@ -58,8 +58,8 @@ pub(crate) fn label(node: u64, inputs: &[u64], round: u64, index: u64) -> u64 {
 }
 
 /// Checks that a state belongs to a complete superstep.
-pub(crate) fn check_consistent(work: &SimState) -> Result<(), String> {
-    let (log, count, marks) = (work.log.len(), work.count, work.marks.len());
+pub(crate) fn check_consistent(state: &SimState) -> Result<(), String> {
+    let (log, count, marks) = (state.log.len(), state.count, state.marks.len());
     if log as u64 == count && log == marks {
         return Ok(());
     }

@@ -42,8 +42,8 @@ fn no_scenario_breaks_a_rule() {
     let _lock = lock_seeded_bugs();
     let (runtime, worker) = new_runtime();
     for seed in 24..24 + SCENARIOS.len() as u64 {
-        let end = perform(&runtime, &worker, seed, 70);
-        assert_eq!(end.violation, None);
+        let result = perform(&runtime, &worker, seed, 70);
+        assert_eq!(result.violation, None);
     }
 }
 
@@ -66,7 +66,7 @@ fn a_seeded_bug_is_found_by_its_seed() {
     };
     check(SeededBug::ArrivalOrderFold, 1, Rule::HistoryUnchanged);
     check(SeededBug::EventBeforeCommit, 1, Rule::ReportedIsSaved);
-    check(SeededBug::ResumeTwice, 4, Rule::AnsweredOnce);
+    check(SeededBug::ResumeTwice, 4, Rule::ResumedOnce);
     check(SeededBug::WritesAfterCheckpoint, 1, Rule::CompleteSupersteps);
     check(SeededBug::NoFence, 1, Rule::OneWriter);
 }

@@ -22,23 +22,23 @@ impl Arguments {
     ///
     /// # Errors
     /// Returns an error text if an argument is invalid.
-    pub(crate) fn read(mut args: impl Iterator<Item = String>) -> Result<Self, String> {
-        let mut read = Self { kills: DEFAULT_KILLS, seed: 1, only: None, json: false };
+    pub(crate) fn parse(mut args: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut arguments = Self { kills: DEFAULT_KILLS, seed: 1, only: None, json: false };
         while let Some(arg) = args.next() {
             let mut value = || args.next().ok_or_else(|| format!("`{arg}` needs a value"));
             match arg.as_str() {
-                "--kills" => read.kills = number(&arg, &value()?)?,
-                "--seed" => read.seed = number(&arg, &value()?)?,
-                "--only" => read.only = Some(value()?),
-                "--json" => read.json = true,
+                "--kills" => arguments.kills = parse_number(&arg, &value()?)?,
+                "--seed" => arguments.seed = parse_number(&arg, &value()?)?,
+                "--only" => arguments.only = Some(value()?),
+                "--json" => arguments.json = true,
                 _ => return Err(format!("unknown argument `{arg}`\n{USAGE}")),
             }
         }
-        Ok(read)
+        Ok(arguments)
     }
 }
 
-fn number(name: &str, text: &str) -> Result<u64, String> {
+fn parse_number(name: &str, text: &str) -> Result<u64, String> {
     text.replace('_', "").parse().map_err(|_| format!("`{name}` needs a number, not `{text}`"))
 }
 
@@ -46,16 +46,16 @@ fn number(name: &str, text: &str) -> Result<u64, String> {
 mod tests {
     use super::*;
 
-    fn read(line: &str) -> Result<Arguments, String> {
-        Arguments::read(line.split_whitespace().map(str::to_owned))
+    fn parse(line: &str) -> Result<Arguments, String> {
+        Arguments::parse(line.split_whitespace().map(str::to_owned))
     }
 
     #[test]
     fn a_command_line_is_parsed_or_rejected() {
-        let read_ = read("--kills 1_000 --seed 7 --only power --json").unwrap();
-        assert_eq!(read_, Arguments { kills: 1_000, seed: 7, only: Some("power".into()), json: true });
-        assert_eq!(read("--seed x").unwrap_err(), "`--seed` needs a number, not `x`");
-        assert_eq!(read("--only").unwrap_err(), "`--only` needs a value");
-        assert!(read("--fast").is_err());
+        let arguments = parse("--kills 1_000 --seed 7 --only power --json").unwrap();
+        assert_eq!(arguments, Arguments { kills: 1_000, seed: 7, only: Some("power".into()), json: true });
+        assert_eq!(parse("--seed x").unwrap_err(), "`--seed` needs a number, not `x`");
+        assert_eq!(parse("--only").unwrap_err(), "`--only` needs a value");
+        assert!(parse("--fast").is_err());
     }
 }

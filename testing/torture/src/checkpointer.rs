@@ -44,7 +44,7 @@ impl CheckpointerLocation {
     ///
     /// # Errors
     /// Returns an error if the kind is unknown.
-    pub(crate) fn read(kind: &str, location: &str) -> Result<Self, String> {
+    pub(crate) fn parse(kind: &str, location: &str) -> Result<Self, String> {
         match kind {
             "sqlite" => Ok(Self::Sqlite(location.into())),
             "sqlite-normal" => Ok(Self::SqliteNormal(location.into())),
@@ -69,7 +69,7 @@ impl CheckpointerLocation {
         [kind.to_owned(), self.file().display().to_string()]
     }
 
-    /// Returns the path of the database, or its replacement on a command line.
+    /// Returns the path of the database, or its URL if it is a PostgreSQL server.
     pub(crate) fn file(&self) -> &Path {
         match self {
             Self::Sqlite(path) | Self::SqliteNormal(path) | Self::SqliteShortLease(path) | Self::Files(path) => path,
@@ -110,7 +110,7 @@ impl CheckpointerLocation {
         Ok(options.open(self.file())?.into())
     }
 
-    /// Runs SQLite's integrity check directly; returns `ok` or the problem.
+    /// Runs SQLite's integrity check directly; returns `ok` or the error.
     pub(crate) fn integrity(&self) -> String {
         let result = rusqlite::Connection::open(self.file()).and_then(|connection| {
             connection.pragma_query_value(None, "integrity_check", |row| row.get::<_, String>(0))

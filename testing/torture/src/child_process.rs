@@ -138,7 +138,7 @@ impl ChildProcess {
     ///
     /// # Errors
     /// Returns the errors of [`ChildProcess::next_message`], and an error if the process cannot be awaited.
-    pub(crate) fn end(mut self) -> Result<ChildExit, String> {
+    pub(crate) fn wait(mut self) -> Result<ChildExit, String> {
         // Without input, a child that waits for a line gives up.
         drop(self.process.stdin.take());
         let mut messages = Vec::new();

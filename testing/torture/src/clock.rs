@@ -21,8 +21,9 @@ use crate::workload::THREAD;
 
 /// Offsets of the clock to the true time.
 const OFFSETS: [&str; 7] = ["+0", "+1h", "-1h", "+1d", "-1d", "+25h", "-25h"];
-/// Number and size of the runs.
+/// Number of runs.
 const RUNS: u64 = 5;
+/// Size of a run: rounds and weight.
 const SIZE: (u64, u64) = (3, 500);
 /// Number of restarts after which a run is stuck.
 const MAX_RESTARTS: u32 = 40;
@@ -34,13 +35,13 @@ const MIN_JUMP_MICROS: i64 = 30 * 60 * 1_000_000;
 /// # Errors
 /// Returns an error if the test cannot be run.
 pub(crate) fn run_test(options: &TestOptions) -> Result<Report, String> {
-    let library = tools::text(&tools::faketime()?);
+    let library = tools::path_text(&tools::faketime()?);
     let mut report = Report::new("clock");
     let expected = expected_digest(SIZE)?;
     for number in 0..options.at_least(RUNS) {
         let seed = options.seed + number;
-        let problems = round(seed, &library, &expected, &mut report).unwrap_or_else(|problem| vec![problem]);
-        report.add_violations(seed, problems);
+        let violations = round(seed, &library, &expected, &mut report).unwrap_or_else(|error| vec![error]);
+        report.add_violations(seed, violations);
     }
     report.require_count(options.seed, "checkpoints after a jump ahead", 1);
     report.require_count(options.seed, "checkpoints after a jump back", 1);
@@ -54,7 +55,7 @@ fn round(seed: u64, library: &str, expected: &str, report: &mut Report) -> Resul
     let offset_file = folder.join("offset");
     let environment = [
         ("LD_PRELOAD", library.to_owned()),
-        ("FAKETIME_TIMESTAMP_FILE", tools::text(&offset_file)),
+        ("FAKETIME_TIMESTAMP_FILE", tools::path_text(&offset_file)),
         ("FAKETIME_NO_CACHE", "1".to_owned()),
         ("FAKETIME_DONT_FAKE_MONOTONIC", "1".to_owned()),
     ];
@@ -70,7 +71,7 @@ fn round(seed: u64, library: &str, expected: &str, report: &mut Report) -> Resul
         report.count("lives", 1);
         set_clock(&offset_file, &mut random, report)?;
         let mut child = ChildProcess::start_with(&command("worker", &location, &args)?, &environment)?;
-        let last = random.below(60);
+        let kill_after = random.below(60);
         let mut reports = 0;
         while let ChildOutput::Message(message) = child.next_message()? {
             reported.push((args.process, message));
@@ -78,30 +79,30 @@ fn round(seed: u64, library: &str, expected: &str, report: &mut Report) -> Resul
             if random.one_in(8) {
                 set_clock(&offset_file, &mut random, report)?;
             }
-            if reports == last {
+            if reports == kill_after {
                 child.kill();
             }
         }
-        child.end()?;
+        child.wait()?;
         if let Some((_, ChildMessage::Failed { code, message })) = reported.last() {
             return Ok(vec![format!("a worker failed: {code}: {message}")]);
         }
     }
     let stored = verify::read_thread(&location)?;
-    let mut problems = stored.problems();
+    let mut violations = stored.violations();
     let history = stored.history(THREAD, "");
-    problems.extend(verify::history_errors(&history));
-    problems.extend(stored.missing(THREAD, reported.iter().map(|(_, message)| message)));
-    problems.extend(out_of_order(&history, &reported));
+    violations.extend(verify::history_errors(&history));
+    violations.extend(stored.missing(THREAD, reported.iter().map(|(_, message)| message)));
+    violations.extend(out_of_order(&history, &reported));
     if history.first().is_none_or(|newest| newest.digest != expected) {
-        problems.push("the newest checkpoint is not the end of the run".to_owned());
+        violations.push("the newest checkpoint is not the end of the run".to_owned());
     }
     for pair in history.windows(2) {
         report.count("checkpoints after a jump ahead", u64::from(pair[0].time - pair[1].time > MIN_JUMP_MICROS));
         report.count("checkpoints after a jump back", u64::from(pair[1].time - pair[0].time > MIN_JUMP_MICROS));
     }
-    problems.extend(side_effects::check(&side_effects::read(&folder.join("effects"))?, &reported).problems);
-    Ok(problems)
+    violations.extend(side_effects::check(&side_effects::read(&folder.join("effects"))?, &reported).violations);
+    Ok(violations)
 }
 
 /// Sets the clock to a random offset.

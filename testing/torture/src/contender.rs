@@ -32,8 +32,8 @@ pub(crate) const LOG_NODES: [&str; 3] = ["input", "one", "two"];
 pub(crate) async fn run(location: &CheckpointerLocation, args: &ContenderArgs) -> Result<bool, String> {
     ChildMessage::Started { pid: std::process::id() }.send();
     let graph = graph().map_err(|error| error.to_string())?;
-    let store = match location.open().await {
-        Ok(store) => store,
+    let checkpointer = match location.open().await {
+        Ok(checkpointer) => checkpointer,
         Err(error) => {
             ChildMessage::failed(&error).send();
             return Ok(false);
@@ -45,9 +45,9 @@ pub(crate) async fn run(location: &CheckpointerLocation, args: &ContenderArgs) -
         let label = format!("{} {number}", args.name);
         loop {
             let input = WorkloadState::update().log(log_entry(&label, LOG_NODES[0]));
-            let run = graph.invoke(input).thread(THREAD).checkpointer(store.clone()).context(label.clone());
-            let when = if args.retries_when_busy { MultitaskStrategy::Reject } else { MultitaskStrategy::Enqueue };
-            match run.multitask_strategy(when).await {
+            let run = graph.invoke(input).thread(THREAD).checkpointer(checkpointer.clone()).context(label.clone());
+            let strategy = if args.retries_when_busy { MultitaskStrategy::Reject } else { MultitaskStrategy::Enqueue };
+            match run.multitask_strategy(strategy).await {
                 Ok(_) => break,
                 Err(error) if error.code() == ErrorCode::ThreadBusy => {
                     busy += 1;

@@ -24,7 +24,7 @@ const THREADS: usize = 6;
 const FLIPS: u64 = 300;
 const TRUNCATIONS: u64 = 20;
 /// Length of the SQLite file header. SQLite treats a shorter file as empty.
-const HEADER: usize = 100;
+const HEADER_LENGTH: usize = 100;
 
 /// Runs the corruption test.
 ///
@@ -39,16 +39,16 @@ pub(crate) fn run_test(options: &TestOptions) -> Result<Report, String> {
         let bit = random.below(8);
         let mut bytes = intact.bytes.clone();
         bytes[offset] ^= 1 << bit;
-        let description = format!("bit {bit} of byte {offset} (page {}) flipped", offset / intact.page() + 1);
+        let description = format!("bit {bit} of byte {offset} (page {}) flipped", offset / intact.page_size() + 1);
         report.count("bits flipped", 1);
         intact.check(&bytes, &Corruption { description, offset: Some(offset), seed: options.seed }, &mut report)?;
     }
     for number in 0..options.times(TRUNCATIONS) {
         let length = match number {
-            0 => HEADER,
-            1 => intact.page(),
+            0 => HEADER_LENGTH,
+            1 => intact.page_size(),
             2 => intact.bytes.len() - 1,
-            _ => HEADER + random.below((intact.bytes.len() - HEADER) as u32) as usize,
+            _ => HEADER_LENGTH + random.below((intact.bytes.len() - HEADER_LENGTH) as u32) as usize,
         };
         report.count("files cut off", 1);
         let description = format!("cut off after {length} of {} bytes", intact.bytes.len());
@@ -64,7 +64,7 @@ pub(crate) fn run_test(options: &TestOptions) -> Result<Report, String> {
     Ok(report)
 }
 
-fn table_pages(file: &Path) -> rusqlite::Result<Vec<usize>> {
+fn schema_pages(file: &Path) -> rusqlite::Result<Vec<usize>> {
     let connection = rusqlite::Connection::open(file)?;
     let mut statement = connection.prepare("SELECT pageno FROM dbstat WHERE name = 'sqlite_schema'")?;
     statement.query_map([], |row| row.get::<_, u32>(0).map(|page| page as usize))?.collect()
@@ -76,7 +76,7 @@ struct IntactFile {
     threads: Vec<String>,
     stored: StoredState,
     /// Pages of the table schema, without which no row can be read.
-    tables: Vec<usize>,
+    schema_pages: Vec<usize>,
 }
 
 impl IntactFile {
@@ -85,25 +85,26 @@ impl IntactFile {
         let location = CheckpointerLocation::sqlite_in(folder.path());
         let threads: Vec<String> = (0..THREADS).map(|number| format!("t{number}")).collect();
         let args = WorkerArgs { threads: threads.clone(), rounds: 1, weight: 3_000, ..WorkerArgs::default() };
-        let end = ChildProcess::start(&command("worker", &location, &args)?)?.end()?;
-        if !end.status.success() {
-            return Err(format!("a worker ended with {}", end.describe()));
+        let exit = ChildProcess::start(&command("worker", &location, &args)?)?.wait()?;
+        if !exit.status.success() {
+            return Err(format!("a worker ended with {}", exit.describe()));
         }
         if folder.join(&format!("{}-wal", CheckpointerLocation::FILE)).exists() {
             return Err("the write-ahead log remained after the checkpointer was closed".to_owned());
         }
         let stored = verify::read(&location, &ReaderArgs { threads: threads.clone(), integrity: true, values: false })?;
-        if let Some(problem) = stored.problems().first() {
-            return Err(problem.clone());
+        if let Some(violation) = stored.violations().first() {
+            return Err(violation.clone());
         }
         let bytes =
             std::fs::read(location.file()).map_err(|error| format!("{}: {error}", location.file().display()))?;
-        let tables = table_pages(location.file()).map_err(|error| format!("{}: {error}", location.file().display()))?;
-        Ok(Self { bytes, threads, stored, tables })
+        let schema_pages =
+            schema_pages(location.file()).map_err(|error| format!("{}: {error}", location.file().display()))?;
+        Ok(Self { bytes, threads, stored, schema_pages })
     }
 
     /// Returns the page size according to the file.
-    fn page(&self) -> usize {
+    fn page_size(&self) -> usize {
         match usize::from(u16::from_be_bytes([self.bytes[16], self.bytes[17]])) {
             1 => 65_536,
             size => size,
@@ -111,11 +112,11 @@ impl IntactFile {
     }
 
     /// Returns true if a byte belongs to a row: on a leaf page, behind the beginning of its rows.
-    fn is_row(&self, offset: usize) -> bool {
-        let page = &self.bytes[offset / self.page() * self.page()..];
+    fn is_in_row(&self, offset: usize) -> bool {
+        let page = &self.bytes[offset / self.page_size() * self.page_size()..];
         let is_leaf = matches!(page[0], 10 | 13);
         let rows = usize::from(u16::from_be_bytes([page[5], page[6]]));
-        !self.tables.contains(&(offset / self.page() + 1)) && is_leaf && offset % self.page() >= rows
+        !self.schema_pages.contains(&(offset / self.page_size() + 1)) && is_leaf && offset % self.page_size() >= rows
     }
 
     /// Reads the corrupt file and counts the results of the threads.
@@ -148,7 +149,7 @@ impl IntactFile {
         report.count("threads read wrongly", incorrect);
         report.count("threads read rightly", unchanged);
         report.count("threads with an error", failed);
-        if failed > 0 && corruption.offset.is_some_and(|offset| self.is_row(offset)) {
+        if failed > 0 && corruption.offset.is_some_and(|offset| self.is_in_row(offset)) {
             report.count("rows hit", 1);
             report.count("threads read next to corrupt ones", unchanged);
             if unchanged == 0 {
@@ -167,7 +168,7 @@ impl IntactFile {
         if let Some(error) = error {
             let unclear_error =
                 || ThreadReadResult::Incorrect(format!("an error that does not name the corrupt part: {error:?}"));
-            return if is_clean(error, location) { ThreadReadResult::Failed } else { unclear_error() };
+            return if is_clear(error, location) { ThreadReadResult::Failed } else { unclear_error() };
         }
         let checkpoints_of = |stored: &StoredState| -> Vec<CheckpointSummary> {
             stored.checkpoints.iter().filter(|checkpoint| checkpoint.thread == thread).cloned().collect()
@@ -215,8 +216,8 @@ enum ThreadReadResult {
 }
 
 /// Returns true if an error reports corruption or names the file.
-fn is_clean(error: &Unreadable, location: &CheckpointerLocation) -> bool {
-    let names_file = error.message.contains(&tools::text(location.file()));
+fn is_clear(error: &Unreadable, location: &CheckpointerLocation) -> bool {
+    let names_file = error.message.contains(&tools::path_text(location.file()));
     error.code == "CheckpointCorrupt" || (names_file && matches!(&*error.code, "StoreUnavailable" | "CheckpointTooNew"))
 }
 
@@ -228,7 +229,7 @@ fn test_foreign_files(seed: u64, report: &mut Report) -> Result<(), String> {
     let location = CheckpointerLocation::sqlite_in(folder.path());
     write(location.file(), text.as_bytes())?;
     let stored = verify::read(&location, &args)?;
-    let is_rejected = stored.crash.is_none() && stored.unreadable.iter().any(|error| is_clean(error, &location));
+    let is_rejected = stored.crash.is_none() && stored.unreadable.iter().any(|error| is_clear(error, &location));
     let is_same = std::fs::read(location.file()).is_ok_and(|now| now == text.as_bytes());
     if !is_rejected || !is_same {
         report.add_violation(seed, format!("a text file was accepted as a database, or changed: {stored:?}"));

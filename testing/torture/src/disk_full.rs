@@ -34,17 +34,17 @@ const SPACE_KIB: (u32, u32) = (40, 800);
 /// Returns an error if the test cannot be run.
 pub(crate) fn run_test(options: &TestOptions) -> Result<Report, String> {
     let mut report = Report::new("full");
-    tools::need("unshare", "util-linux")?;
-    if let Some(problem) = tools::namespace_error() {
-        let reason = format!("mounting a disk needs root or user namespaces, which are not available: {problem}");
+    tools::ensure_installed("unshare", "util-linux")?;
+    if let Some(error) = tools::namespace_error() {
+        let reason = format!("mounting a disk needs root or user namespaces, which are not available: {error}");
         report.skipped_because = Some(reason);
         return Ok(report);
     }
     let (folder, disk) = (TempDir::new("full")?, TempDir::new("disk")?);
     let program = std::env::current_exe().map_err(|error| format!("the path of this program is unknown: {error}"))?;
-    let space = if tools::is_root() { "-m" } else { "-rm" };
+    let namespace_option = if tools::is_root() { "-m" } else { "-rm" };
     let mut unshare = Command::new("unshare");
-    unshare.args([space, "--"]).arg(program).arg("full-inside");
+    unshare.args([namespace_option, "--"]).arg(program).arg("full-inside");
     unshare.args([folder.path(), disk.path()]).args([options.seed.to_string(), options.kills.to_string()]);
     let output = unshare.output().map_err(|error| format!("`unshare` does not start: {error}"))?;
     if !output.status.success() {
@@ -70,11 +70,11 @@ pub(crate) fn run_in_namespace(folder: &str, disk: &str, options: &TestOptions) 
         let disk = TmpfsMount::mount(disk, 1 << (2 + random.below(3)))?;
         let free_kib = SPACE_KIB.0 + random.below(SPACE_KIB.1 - SPACE_KIB.0);
         let effects = Path::new(folder).join(format!("effects {number}"));
-        let problems = round(&disk, u64::from(free_kib), &effects, &expected, &mut report);
-        let problems = problems.unwrap_or_else(|problem| vec![problem]);
+        let violations = round(&disk, u64::from(free_kib), &effects, &expected, &mut report);
+        let violations = violations.unwrap_or_else(|error| vec![error]);
         report.add_violations(
             seed,
-            problems.into_iter().map(|problem| format!("with {free_kib} KiB of free space: {problem}")),
+            violations.into_iter().map(|violation| format!("with {free_kib} KiB of free space: {violation}")),
         );
     }
     Ok(report)
@@ -132,7 +132,7 @@ fn round(
         WorkerArgs { threads: vec![THREAD.to_owned()], rounds: SIZE.0, weight: SIZE.1, ..WorkerArgs::default() };
     (args.effects, args.process, args.waits_after_failure) = (Some(effects.to_owned()), 1, true);
     let mut child = ChildProcess::start(&command("worker", &location, &args)?)?;
-    let (mut problems, mut messages) = (Vec::new(), Vec::new());
+    let (mut violations, mut messages) = (Vec::new(), Vec::new());
     // Until the run has failed and has reported what it can still read.
     while let ChildOutput::Message(message) = child.next_message()? {
         let is_read =
@@ -148,41 +148,41 @@ fn round(
     let (acknowledged, read) = messages.split_at(failure);
     let acknowledged: Vec<ChildMessage> = acknowledged.to_vec();
     if acknowledged.contains(&ChildMessage::Opened) {
-        problems.extend(unexpected_error(&read[0]));
+        violations.extend(unexpected_error(&read[0]));
         report.count("readings while full", 1);
         let stored = StoredState::from_messages(read[1..].to_vec());
-        problems.extend(stored.problems().into_iter().map(|problem| format!("while full: {problem}")));
-        problems.extend(stored.missing(THREAD, &acknowledged).into_iter().map(|lost| format!("while full: {lost}")));
+        violations.extend(stored.violations().into_iter().map(|violation| format!("while full: {violation}")));
+        violations.extend(stored.missing(THREAD, &acknowledged).into_iter().map(|lost| format!("while full: {lost}")));
     }
     disk.remove_ballast()?;
     // A worker that could not open the checkpointer has ended; any other continues after this line.
     let continues = acknowledged.contains(&ChildMessage::Opened) && child.write_line("there is space").is_ok();
     report.count("runs that went on in the same process", u64::from(continues));
-    let first = child.end()?;
+    let first = child.wait()?;
     // Everything after the failure counts as another process: unsaved tasks start again.
-    let before = acknowledged.into_iter().map(|message| (1, message));
+    let first_messages = acknowledged.into_iter().map(|message| (1, message));
     let mut reported: side_effects::ReportedEvents =
-        before.chain(first.messages.into_iter().map(|message| (2, message))).collect();
+        first_messages.chain(first.messages.into_iter().map(|message| (2, message))).collect();
     if !continues {
         args.process = 2;
-        let second = ChildProcess::start(&command("worker", &location, &args)?)?.end()?;
+        let second = ChildProcess::start(&command("worker", &location, &args)?)?.wait()?;
         reported.extend(second.messages.into_iter().map(|message| (2, message)));
     }
     if !matches!(reported.last(), Some((_, ChildMessage::Ended { digest })) if digest == expected) {
-        problems.push(format!("the run did not continue to the expected end: {:?}", reported.last()));
+        violations.push(format!("the run did not continue to the expected end: {:?}", reported.last()));
     }
     let stored = verify::read_thread(&location)?;
-    problems.extend(stored.problems());
+    violations.extend(stored.violations());
     let lost = stored.missing(THREAD, reported.iter().map(|(_, message)| message));
     report.count("acknowledgements lost", lost.len() as u64);
-    problems.extend(lost);
-    problems.extend(side_effects::check(&side_effects::read(effects)?, &reported).problems);
-    Ok(problems)
+    violations.extend(lost);
+    violations.extend(side_effects::check(&side_effects::read(effects)?, &reported).violations);
+    Ok(violations)
 }
 
 /// Checks that the error reports a full disk and that the commit was not saved.
 fn unexpected_error(failure: &ChildMessage) -> Option<String> {
     let ChildMessage::Failed { code, message } = failure else { return None };
-    let is_clean = code == "StoreUnavailable" && message.contains("full") && message.contains("not saved");
-    (!is_clean).then(|| format!("an error that does not say that the disk is full: {code}: {message}"))
+    let is_clear = code == "StoreUnavailable" && message.contains("full") && message.contains("not saved");
+    (!is_clear).then(|| format!("an error that does not say that the disk is full: {code}: {message}"))
 }

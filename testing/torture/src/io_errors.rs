@@ -36,17 +36,20 @@ const SIZE: (u64, u64) = (1, 20_000);
 /// # Errors
 /// Returns an error if the test cannot be run.
 pub(crate) fn run_test(options: &TestOptions) -> Result<Report, String> {
-    tools::need("strace", "strace")?;
+    tools::ensure_installed("strace", "strace")?;
     let mut report = Report::new("io");
     let expected = expected_digest(SIZE)?;
     let mut random = Random::for_stream(options.seed, 4);
     for (calls, error) in FAULTS {
-        let count = count(calls)?;
+        let count = count_calls(calls)?;
         for position in positions(count, options.times(POSITIONS), &mut random) {
             for suffix in ["", "+"] {
                 let fault = format!("inject={calls}:error={error}:when={position}{suffix}");
-                let problems = round(&fault, &expected, &mut report).unwrap_or_else(|problem| vec![problem]);
-                report.add_violations(options.seed, problems.into_iter().map(|problem| format!("{fault}: {problem}")));
+                let violations = round(&fault, &expected, &mut report).unwrap_or_else(|error| vec![error]);
+                report.add_violations(
+                    options.seed,
+                    violations.into_iter().map(|violation| format!("{fault}: {violation}")),
+                );
             }
         }
     }
@@ -67,7 +70,7 @@ fn positions(count: u64, limit: u64, random: &mut Random) -> Vec<u64> {
 /// Returns a command under strace with these options, restricted to the database files.
 fn strace_command(location: &CheckpointerLocation, strace_args: &[&str], command_line: Vec<String>) -> Vec<String> {
     let mut strace_command_line: Vec<String> = ["strace", "-f"].map(str::to_owned).to_vec();
-    let file = tools::text(location.file());
+    let file = tools::path_text(location.file());
     for ending in ["", "-wal", "-shm", "-journal"] {
         strace_command_line.extend(["-P".to_owned(), format!("{file}{ending}")]);
     }
@@ -77,19 +80,19 @@ fn strace_command(location: &CheckpointerLocation, strace_args: &[&str], command
 }
 
 /// Returns the maximum number of such operations in one OS thread of an undisturbed run: strace counts per thread.
-fn count(calls: &str) -> Result<u64, String> {
+fn count_calls(calls: &str) -> Result<u64, String> {
     let folder = TempDir::new("io")?;
     let location = CheckpointerLocation::sqlite_in(folder.path());
     let log = folder.join("log");
-    let (trace, path) = (format!("trace={calls}"), tools::text(&log));
+    let (trace, path) = (format!("trace={calls}"), tools::path_text(&log));
     let command_line = strace_command(
         &location,
         &["-e", &trace, "-o", &path],
         command("worker", &location, &worker_args(&folder, 1))?,
     );
-    let end = ChildProcess::start(&command_line)?.end()?;
-    if !end.status.success() {
-        return Err(format!("a worker under strace ended with {}", end.describe()));
+    let exit = ChildProcess::start(&command_line)?.wait()?;
+    if !exit.status.success() {
+        return Err(format!("a worker under strace ended with {}", exit.describe()));
     }
     let text = std::fs::read_to_string(&log).map_err(|error| format!("{path}: {error}"))?;
     let mut counts = std::collections::BTreeMap::<&str, u64>::new();
@@ -119,30 +122,30 @@ fn round(fault: &str, expected: &str, report: &mut Report) -> Result<Vec<String>
     let calls = fault.strip_prefix("inject=").and_then(|fault| fault.split(':').next()).unwrap_or_default();
     let strace_args = ["-e", &format!("trace={calls}"), "-e", fault, "-o", "/dev/null"];
     let command_line = strace_command(&location, &strace_args, command("worker", &location, &worker_args(&folder, 1))?);
-    let first = match ChildProcess::start(&command_line)?.end() {
-        Ok(end) => end,
+    let first = match ChildProcess::start(&command_line)?.wait() {
+        Ok(exit) => exit,
         Err(stuck) => return Ok(vec![stuck]),
     };
     report.count("faults injected", 1);
-    let mut problems = Vec::new();
+    let mut violations = Vec::new();
     match first.messages.last() {
-        _ if first.is_crash() => problems.push(format!("the worker ended with {}", first.describe())),
+        _ if first.is_crash() => violations.push(format!("the worker ended with {}", first.describe())),
         Some(ChildMessage::Failed { code, message }) => {
             report.count("runs that failed", 1);
-            problems.extend(unclear_error(code, message, &location));
+            violations.extend(unclear_error(code, message, &location));
         }
         Some(ChildMessage::Ended { .. }) => report.count("runs that went on", 1),
-        _ => problems.push(format!("the worker reported neither an error nor its end: {}", first.describe())),
+        _ => violations.push(format!("the worker reported neither an error nor its end: {}", first.describe())),
     }
     let mut reported: side_effects::ReportedEvents = first.messages.into_iter().map(|message| (1, message)).collect();
     let stored = verify::read_thread(&location)?;
-    problems.extend(stored.problems());
+    violations.extend(stored.violations());
     let lost = stored.missing(THREAD, reported.iter().map(|(_, message)| message));
     report.count("false acknowledgements", lost.len() as u64);
-    problems.extend(lost);
-    let second = ChildProcess::start(&command("worker", &location, &worker_args(&folder, 2))?)?.end()?;
+    violations.extend(lost);
+    let second = ChildProcess::start(&command("worker", &location, &worker_args(&folder, 2))?)?.wait()?;
     if second.messages.last() != Some(&ChildMessage::Ended { digest: expected.to_owned() }) {
-        problems.push(format!(
+        violations.push(format!(
             "the thread did not continue to the expected end: {:?}; {}",
             second.messages.last(),
             second.describe()
@@ -150,17 +153,17 @@ fn round(fault: &str, expected: &str, report: &mut Report) -> Result<Vec<String>
     }
     reported.extend(second.messages.into_iter().map(|message| (2, message)));
     let stored = verify::read_thread(&location)?;
-    problems.extend(stored.problems());
-    problems.extend(stored.missing(THREAD, reported.iter().map(|(_, message)| message)));
-    problems.extend(side_effects::check(&side_effects::read(&folder.join("effects"))?, &reported).problems);
-    Ok(problems)
+    violations.extend(stored.violations());
+    violations.extend(stored.missing(THREAD, reported.iter().map(|(_, message)| message)));
+    violations.extend(side_effects::check(&side_effects::read(&folder.join("effects"))?, &reported).violations);
+    Ok(violations)
 }
 
 /// Checks that an error is a store error and names the file. SQLite reports a failed read as a corrupt file.
 fn unclear_error(code: &str, message: &str, location: &CheckpointerLocation) -> Option<String> {
     let is_store = matches!(code, "StoreUnavailable" | "CheckpointCorrupt");
-    let is_clean = is_store && message.contains(&tools::text(location.file()));
-    (!is_clean).then(|| format!("an error that does not name the failed file: {code}: {message}"))
+    let is_clear = is_store && message.contains(&tools::path_text(location.file()));
+    (!is_clear).then(|| format!("an error that does not name the failed file: {code}: {message}"))
 }
 
 #[cfg(test)]
@@ -172,6 +175,6 @@ mod tests {
         let mut random = Random::for_stream(1, 1);
         let sample = positions(40, 6, &mut random);
         assert!(sample.starts_with(&[1, 2]) && sample.ends_with(&[40]), "{sample:?}");
-        assert_eq!(super::positions(0, 5, &mut random), [1]);
+        assert_eq!(positions(0, 5, &mut random), [1]);
     }
 }

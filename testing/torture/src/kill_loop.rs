@@ -41,14 +41,14 @@ pub(crate) struct FaultRunResult {
     pub(crate) reported: side_effects::ReportedEvents,
     pub(crate) kills: u64,
     /// Violations.
-    pub(crate) problems: Vec<String>,
+    pub(crate) violations: Vec<String>,
 }
 
 /// One process of a run.
 struct ProcessResult {
     messages: Vec<ChildMessage>,
     was_killed: bool,
-    problem: Option<String>,
+    violation: Option<String>,
 }
 
 impl FaultRun<'_> {
@@ -85,13 +85,14 @@ impl FaultRun<'_> {
         for process in 1..=MAX_RESTARTS {
             let ended = run_process(self.start(process)?, random)?;
             result.kills += u64::from(ended.was_killed);
-            result.problems.extend(ended.problem);
+            result.violations.extend(ended.violation);
             result.reported.extend(ended.messages.into_iter().map(|message| (process, message)));
-            if !result.problems.is_empty() || matches!(result.reported.last(), Some((_, ChildMessage::Ended { .. }))) {
+            if !result.violations.is_empty() || matches!(result.reported.last(), Some((_, ChildMessage::Ended { .. })))
+            {
                 return Ok(result);
             }
         }
-        result.problems.push(format!("the run did not end in {MAX_RESTARTS} processes"));
+        result.violations.push(format!("the run did not end in {MAX_RESTARTS} processes"));
         Ok(result)
     }
 
@@ -100,7 +101,7 @@ impl FaultRun<'_> {
     /// # Errors
     /// Returns an error if the stored data cannot be read.
     pub(crate) fn verify(&self, result: FaultRunResult, report: &mut Report) -> Result<Vec<String>, String> {
-        let FaultRunResult { reported, mut problems, .. } = result;
+        let FaultRunResult { reported, mut violations, .. } = result;
         let checkpoints =
             reported.iter().filter(|(_, message)| matches!(message, ChildMessage::Checkpoint { .. })).count();
         report.count("checkpoints acknowledged", checkpoints as u64);
@@ -110,26 +111,26 @@ impl FaultRun<'_> {
             ..ReaderArgs::default()
         };
         let stored = verify::read(&self.location, &args)?;
-        problems.extend(stored.problems());
+        violations.extend(stored.violations());
         let lost = stored.missing(&self.thread, reported.iter().map(|(_, message)| message));
         report.count("acknowledgements lost", lost.len() as u64);
-        problems.extend(lost);
+        violations.extend(lost);
         let history = stored.history(&self.thread, "");
-        problems.extend(verify::history_errors(&history).into_iter().filter(|_| self.seeded_bug.is_none()));
+        violations.extend(verify::history_errors(&history).into_iter().filter(|_| self.seeded_bug.is_none()));
         if history.first().is_none_or(|newest| newest.digest != self.expected) {
-            problems.push("the run ended with other values than an undisturbed run".to_owned());
+            violations.push("the run ended with other values than an undisturbed run".to_owned());
         }
         let journal = stored.journals.get(&self.thread).cloned().unwrap_or_default();
         report.count("events kept", journal.events);
         let expected_ends = NODES.map(|node| (node.to_owned(), self.size.0)).into();
         if journal.ends != expected_ends {
-            problems.push(format!("unexpected ended tasks in the event journal: {:?}", journal.ends));
+            violations.push(format!("unexpected ended tasks in the event journal: {:?}", journal.ends));
         }
         let effects_report = side_effects::check(&side_effects::read(&self.effects)?, &reported);
         report.count("tasks in flight run again", effects_report.in_flight);
-        report.count("finished tasks run again", effects_report.problems.len() as u64);
-        problems.extend(effects_report.problems);
-        Ok(problems)
+        report.count("finished tasks run again", effects_report.violations.len() as u64);
+        violations.extend(effects_report.violations);
+        Ok(violations)
     }
 }
 
@@ -141,7 +142,7 @@ fn run_process(mut child: ChildProcess, random: &mut Random) -> Result<ProcessRe
     let (mut messages, mut was_killed, mut reports) = (Vec::new(), false, 0);
     loop {
         match child.next_message() {
-            Err(stuck) => return Ok(ProcessResult { messages, was_killed, problem: Some(stuck) }),
+            Err(stuck) => return Ok(ProcessResult { messages, was_killed, violation: Some(stuck) }),
             Ok(ChildOutput::End) => break,
             Ok(ChildOutput::Message(message)) => {
                 reports += u32::from(!matches!(message, ChildMessage::Started { .. }));
@@ -154,16 +155,16 @@ fn run_process(mut child: ChildProcess, random: &mut Random) -> Result<ProcessRe
             was_killed = true;
         }
     }
-    let end = child.end()?;
+    let exit = child.wait()?;
     let is_over = matches!(messages.last(), Some(ChildMessage::Ended { .. }));
     // A worker killed after its last message had ended nevertheless.
-    let died = was_killed && !end.status.success();
-    let problem = match messages.last() {
+    let died = was_killed && !exit.status.success();
+    let violation = match messages.last() {
         Some(ChildMessage::Failed { code, message }) => Some(format!("a worker failed: {code}: {message}")),
-        _ if !died && !is_over => Some(format!("a worker that was not killed ended with {}", end.describe())),
+        _ if !died && !is_over => Some(format!("a worker that was not killed ended with {}", exit.describe())),
         _ => None,
     };
-    Ok(ProcessResult { messages, was_killed: died, problem })
+    Ok(ProcessResult { messages, was_killed: died, violation })
 }
 
 /// Busy-waits for less than the shortest sleep of the system.

@@ -63,13 +63,13 @@ fn main() -> ExitCode {
         ["reader", kind, location, args] => run_reader(kind, location, args),
         ["contender", kind, location, args] => run_contender(kind, location, args),
         ["full-inside", folder, disk, seed, kills] => run_disk_full(folder, disk, seed, kills),
-        _ => Arguments::read(args.into_iter()).and_then(|arguments| run_tests(&arguments)),
+        _ => Arguments::parse(args.into_iter()).and_then(|arguments| run_tests(&arguments)),
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
-        Err(problem) => {
-            eprintln!("error: {problem}");
+        Err(error) => {
+            eprintln!("error: {error}");
             ExitCode::from(2)
         }
     }
@@ -105,18 +105,18 @@ fn run_tests(arguments: &Arguments) -> Result<bool, String> {
 }
 
 fn run_worker(kind: &str, location: &str, args: &str) -> Result<bool, String> {
-    let (location, args) = (CheckpointerLocation::read(kind, location)?, parse(args)?);
+    let (location, args) = (CheckpointerLocation::parse(kind, location)?, parse(args)?);
     runtime()?.block_on(worker::run(&location, &args))
 }
 
 fn run_reader(kind: &str, location: &str, args: &str) -> Result<bool, String> {
-    let (location, args) = (CheckpointerLocation::read(kind, location)?, parse(args)?);
+    let (location, args) = (CheckpointerLocation::parse(kind, location)?, parse(args)?);
     runtime()?.block_on(reader::report_all(&location, &args));
     Ok(true)
 }
 
 fn run_contender(kind: &str, location: &str, args: &str) -> Result<bool, String> {
-    let (location, args) = (CheckpointerLocation::read(kind, location)?, parse(args)?);
+    let (location, args) = (CheckpointerLocation::parse(kind, location)?, parse(args)?);
     runtime()?.block_on(contender::run(&location, &args))
 }
 

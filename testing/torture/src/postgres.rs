@@ -38,7 +38,7 @@ const DISCONNECTED_WORKERS: usize = 3;
 const WORKERS_PER_SERVER_KILL: usize = 4;
 /// Rounds and weight of the runs; long runs are disturbed several times.
 const SIZE: (u64, u64) = (3, 2_000);
-const LONG: (u64, u64) = (12, 2_000);
+const LONG_SIZE: (u64, u64) = (12, 2_000);
 /// Number of server kills within which the loss of unsynced acknowledgements must be detected.
 const SEEDED_BUG_RUNS: u64 = 10;
 
@@ -52,16 +52,16 @@ pub(crate) fn run_test(options: &TestOptions) -> Result<Report, String> {
     report.merge(server.terminate_backends(options));
     report.merge(server.kill_postmasters(options)?);
     server.find_seeded_bugs(options, &mut report)?;
-    if let Err(problem) = server.amcheck() {
-        report.add_violation(options.seed, format!("`pg_amcheck` found corruption: {problem}"));
+    if let Err(error) = server.amcheck() {
+        report.add_violation(options.seed, format!("`pg_amcheck` found corruption: {error}"));
     }
-    for (name, least) in [
+    for (name, minimum) in [
         ("client kills", options.times(CLIENT_KILLS)),
         ("backend terminations", options.times(TERMINATIONS)),
         ("postmaster kills", options.at_least(POSTMASTER_KILLS)),
         ("victims that waited for the server", 1),
     ] {
-        report.require_count(options.seed, name, least);
+        report.require_count(options.seed, name, minimum);
     }
     Ok(report)
 }
@@ -78,7 +78,7 @@ impl Server {
         if postgres("initdb").is_err() {
             tools::install("postgresql");
         }
-        let expected = [expected_digest(SIZE)?, expected_digest(LONG)?];
+        let expected = [expected_digest(SIZE)?, expected_digest(LONG_SIZE)?];
         Ok(Self { cluster: TempPostgresServer::start()?, folder: TempDir::new("postgres")?, expected })
     }
 
@@ -94,7 +94,7 @@ impl Server {
             thread,
             size,
             seeded_bug: None,
-            expected: &self.expected[usize::from(size == LONG)],
+            expected: &self.expected[usize::from(size == LONG_SIZE)],
         }
     }
 
@@ -113,7 +113,7 @@ impl Server {
     fn terminate_backends(&self, options: &TestOptions) -> Report {
         let enough = ("backend terminations", options.times(TERMINATIONS));
         run_concurrently(options.seed, DISCONNECTED_WORKERS, enough, |seed, report| {
-            let fault_run = self.fault_run(format!("ended-{seed}"), LONG);
+            let fault_run = self.fault_run(format!("ended-{seed}"), LONG_SIZE);
             let mut random = Random::for_stream(seed, 9);
             let admin = AdminConnection::connect(&self.cluster.url())?;
             let mut left = 1 + random.below(20);
@@ -136,9 +136,9 @@ impl Server {
     fn kill_postmasters(&self, options: &TestOptions) -> Result<Report, String> {
         let mut report = Report::new("postgres");
         let (mut seed, enough) = (options.seed, options.at_least(POSTMASTER_KILLS));
-        while report.of("postmaster kills") < enough && report.violations.is_empty() {
-            let problems = self.kill_server_under_workers(seed, enough, &mut report)?;
-            report.add_violations(seed, problems);
+        while report.get("postmaster kills") < enough && report.violations.is_empty() {
+            let violations = self.kill_server_under_workers(seed, enough, &mut report)?;
+            report.add_violations(seed, violations);
             seed += 1;
         }
         Ok(report)
@@ -147,9 +147,9 @@ impl Server {
     /// Runs several workers from start to end during server kills.
     fn kill_server_under_workers(&self, seed: u64, enough: u64, report: &mut Report) -> Result<Vec<String>, String> {
         let fault_runs: Vec<FaultRun> = (0..WORKERS_PER_SERVER_KILL)
-            .map(|number| self.fault_run(format!("server-kill-{seed}-{number}"), LONG))
+            .map(|number| self.fault_run(format!("server-kill-{seed}-{number}"), LONG_SIZE))
             .collect();
-        let (reports, alive) = (AtomicU64::new(0), AtomicU64::new(WORKERS_PER_SERVER_KILL as u64));
+        let (reports, running) = (AtomicU64::new(0), AtomicU64::new(WORKERS_PER_SERVER_KILL as u64));
         let results = std::thread::scope(|scope| {
             let collect = |fault_run: &FaultRun| {
                 let result = fault_run.start(1).and_then(|child| {
@@ -158,24 +158,24 @@ impl Server {
                         Ok(())
                     })
                 });
-                alive.fetch_sub(1, Ordering::Relaxed);
+                running.fetch_sub(1, Ordering::Relaxed);
                 result
             };
             let collectors: Vec<_> =
                 fault_runs.iter().map(|fault_run| scope.spawn(move || collect(fault_run))).collect();
             let mut random = Random::for_stream(seed, 10);
-            while report.of("postmaster kills") < enough {
+            while report.get("postmaster kills") < enough {
                 let next = reports.load(Ordering::Relaxed) + 20 + u64::from(random.below(150));
-                while reports.load(Ordering::Relaxed) < next && alive.load(Ordering::Relaxed) > 0 {
+                while reports.load(Ordering::Relaxed) < next && running.load(Ordering::Relaxed) > 0 {
                     std::thread::sleep(Duration::from_millis(1));
                 }
-                if alive.load(Ordering::Relaxed) == 0 {
+                if running.load(Ordering::Relaxed) == 0 {
                     break;
                 }
                 self.cluster.kill()?;
                 std::thread::sleep(Duration::from_millis(u64::from(random.below(300))));
                 report.count("postmaster kills", 1);
-                report.count("victims that waited for the server", alive.load(Ordering::Relaxed));
+                report.count("victims that waited for the server", running.load(Ordering::Relaxed));
                 self.cluster.restart()?;
             }
             let join = |collector: std::thread::ScopedJoinHandle<'_, Result<FaultRunResult, String>>| {
@@ -183,14 +183,14 @@ impl Server {
             };
             collectors.into_iter().map(join).collect::<Result<Vec<_>, String>>()
         })?;
-        let problems = fault_runs.iter().zip(results).map(|(fault_run, result)| fault_run.verify(result, report));
-        Ok(problems.collect::<Result<Vec<_>, _>>()?.concat())
+        let violations = fault_runs.iter().zip(results).map(|(fault_run, result)| fault_run.verify(result, report));
+        Ok(violations.collect::<Result<Vec<_>, _>>()?.concat())
     }
 
     /// Tests the test: with a server that does not sync to disk, the loss of acknowledged data must be detected.
     fn find_seeded_bugs(&self, options: &TestOptions, report: &mut Report) -> Result<(), String> {
         for seed in options.seed..options.seed + SEEDED_BUG_RUNS {
-            let mut fault_run = self.fault_run(format!("seeded-{seed}"), LONG);
+            let mut fault_run = self.fault_run(format!("seeded-{seed}"), LONG_SIZE);
             fault_run.location = CheckpointerLocation::Postgres(format!(
                 "{}&options=-c%20synchronous_commit%3Doff",
                 self.url("seeded_bugs")
@@ -204,7 +204,7 @@ impl Server {
             }
             self.cluster.kill()?;
             child.kill();
-            messages.extend(child.end()?.messages);
+            messages.extend(child.wait()?.messages);
             self.cluster.restart()?;
             let args = ReaderArgs { threads: vec![fault_run.thread.clone()], ..ReaderArgs::default() };
             let lost = verify::read(&fault_run.location, &args)?.missing(&fault_run.thread, &messages);
@@ -228,10 +228,10 @@ impl Server {
     }
 }
 
-/// Reads the messages of a worker until its end; `each` is called after each message.
+/// Reads the messages of a worker until its end; `on_message` is called after each message.
 fn collect_messages(
     mut child: ChildProcess,
-    mut each: impl FnMut() -> Result<(), String>,
+    mut on_message: impl FnMut() -> Result<(), String>,
 ) -> Result<FaultRunResult, String> {
     let mut result = FaultRunResult::default();
     loop {
@@ -239,19 +239,19 @@ fn collect_messages(
             Ok(ChildOutput::Message(message)) => result.reported.push((1, message)),
             Ok(ChildOutput::End) => break,
             Err(stuck) => {
-                result.problems.push(stuck);
+                result.violations.push(stuck);
                 return Ok(result);
             }
         }
-        each()?;
+        on_message()?;
     }
-    let end = child.end()?;
+    let exit = child.wait()?;
     match result.reported.last() {
-        Some((_, ChildMessage::Ended { .. })) if end.status.success() => {}
+        Some((_, ChildMessage::Ended { .. })) if exit.status.success() => {}
         Some((_, ChildMessage::Failed { code, message })) => {
-            result.problems.push(format!("a worker that was not killed failed: {code}: {message}"));
+            result.violations.push(format!("a worker that was not killed failed: {code}: {message}"));
         }
-        _ => result.problems.push(format!("a worker that was not killed ended with {}", end.describe())),
+        _ => result.violations.push(format!("a worker that was not killed ended with {}", exit.describe())),
     }
     Ok(result)
 }

@@ -40,10 +40,10 @@ const IGNORED_SYNC_SAMPLES: usize = 12;
 /// # Errors
 /// Returns an error if the test cannot be run.
 pub(crate) fn run_test(options: &TestOptions) -> Result<Report, String> {
-    tools::need("strace", "strace")?;
+    tools::ensure_installed("strace", "strace")?;
     let mut report = Report::new("power");
     let mut seed = options.seed;
-    while report.of("moments") < options.times(100) {
+    while report.get("moments") < options.times(100) {
         for size in RUN_SIZES {
             let steps = record(size, CheckpointerLocation::sqlite_in)?;
             replay(&steps, size.2, seed, &mut report)?;
@@ -55,7 +55,7 @@ pub(crate) fn run_test(options: &TestOptions) -> Result<Report, String> {
     }
     test_no_sync(options.seed, &mut report)?;
     // An acknowledgement may follow a later sync than the one it needs; ignoring that sync loses nothing.
-    let (ignored, detected) = (report.of("ignored syncs"), report.of("ignored syncs found out"));
+    let (ignored, detected) = (report.get("ignored syncs"), report.get("ignored syncs found out"));
     if ignored == 0 || detected * 4 < ignored * 3 {
         report.add_violation(options.seed, format!("only {detected} of {ignored} ignored syncs were detected"));
     }
@@ -71,16 +71,16 @@ fn record(
     let (folder, logs) = (TempDir::new("power")?, TempDir::new("trace")?);
     let log = logs.join("log");
     let worker_args = WorkerArgs { threads: vec![THREAD.to_owned()], rounds, weight, ..WorkerArgs::default() };
-    let tool = ["strace", "-f", "-xx", "-s", strace::MAX_STRING_BYTES, "-e", strace::CALLS, "-o"];
-    let mut command_line: Vec<String> = tool.map(str::to_owned).to_vec();
-    command_line.push(tools::text(&log));
+    let strace_args = ["strace", "-f", "-xx", "-s", strace::MAX_STRING_BYTES, "-e", strace::CALLS, "-o"];
+    let mut command_line: Vec<String> = strace_args.map(str::to_owned).to_vec();
+    command_line.push(tools::path_text(&log));
     command_line.extend(command("worker", &location(folder.path()), &worker_args)?);
-    let end = ChildProcess::start(&command_line)?.end()?;
-    if !end.status.success() {
-        return Err(format!("a worker under strace ended with {}", end.describe()));
+    let exit = ChildProcess::start(&command_line)?.wait()?;
+    if !exit.status.success() {
+        return Err(format!("a worker under strace ended with {}", exit.describe()));
     }
     let text = std::fs::read_to_string(&log).map_err(|error| format!("{}: {error}", log.display()))?;
-    strace::read(&text, &tools::text(folder.path()))
+    strace::parse(&text, &tools::path_text(folder.path()))
 }
 
 /// Simulates power loss at moments of a run.
@@ -111,9 +111,9 @@ fn replay(steps: &[TraceStep], one_in: u32, seed: u64, report: &mut Report) -> R
         }
         for image in images {
             report.count("images opened", 1);
-            let (problems, lost) = open(&image, &acknowledged)?;
+            let (violations, lost) = open(&image, &acknowledged)?;
             report.count("acknowledgements lost", lost.len() as u64);
-            let lost = problems.into_iter().chain(lost);
+            let lost = violations.into_iter().chain(lost);
             report.add_violations(
                 seed,
                 lost.map(|lost| format!("power loss after {} messages: {lost}", acknowledged.len())),
@@ -142,7 +142,7 @@ fn test_ignored_syncs(steps: &[TraceStep], seed: u64, report: &mut Report) -> Re
         report.count("ignored syncs found out", u64::from(is_detected));
     }
     let last = needed.last().map_or(0, |(_, index)| *index);
-    if !loses_data(&steps[..=last], IgnoredSyncs::Of("-wal"))? {
+    if !loses_data(&steps[..=last], IgnoredSyncs::WithSuffix("-wal"))? {
         report.add_violation(seed, "no loss was detected although all syncs of the log were ignored");
     }
     Ok(())
@@ -157,12 +157,12 @@ fn test_no_sync(seed: u64, report: &mut Report) -> Result<(), String> {
         disk.apply_step(step);
         let TraceStep::Message(message) = step else { continue };
         acknowledged.push(message.clone());
-        let (problems, lost) = open(&disk.image(UnsyncedPolicy::Lost), &acknowledged)?;
+        let (violations, lost) = open(&disk.image(UnsyncedPolicy::Lost), &acknowledged)?;
         report.count("moments without waiting", 1);
         report.count("of which with losses", u64::from(!lost.is_empty()));
-        report.add_violations(seed, problems.into_iter().map(|problem| format!("without syncs: {problem}")));
+        report.add_violations(seed, violations.into_iter().map(|violation| format!("without syncs: {violation}")));
     }
-    let (moments, losses) = (report.of("moments without waiting"), report.of("of which with losses"));
+    let (moments, losses) = (report.get("moments without waiting"), report.get("of which with losses"));
     if losses * 2 < moments {
         report.add_violation(seed, format!("losses were detected at only {losses} of {moments} moments without syncs"));
     }
@@ -197,12 +197,12 @@ fn loses_data(steps: &[TraceStep], ignored: IgnoredSyncs) -> Result<bool, String
     steps.iter().for_each(|step| disk.apply_step(step));
     let reported = steps
         .iter()
-        .filter_map(|step| if let TraceStep::Message(reported) = step { Some(reported.clone()) } else { None });
-    let (problems, lost) = open(&disk.image(UnsyncedPolicy::Lost), &reported.collect::<Vec<_>>())?;
-    Ok(!problems.is_empty() || !lost.is_empty())
+        .filter_map(|step| if let TraceStep::Message(message) = step { Some(message.clone()) } else { None });
+    let (violations, lost) = open(&disk.image(UnsyncedPolicy::Lost), &reported.collect::<Vec<_>>())?;
+    Ok(!violations.is_empty() || !lost.is_empty())
 }
 
-/// Opens an image with the real checkpointer; returns its problems and the acknowledged data that is missing.
+/// Opens an image with the real checkpointer; returns its violations and the acknowledged data that is missing.
 fn open(image: &DiskImage, reported: &[ChildMessage]) -> Result<(Vec<String>, Vec<String>), String> {
     let folder = TempDir::new("image")?;
     for (name, bytes) in image {
@@ -210,5 +210,5 @@ fn open(image: &DiskImage, reported: &[ChildMessage]) -> Result<(Vec<String>, Ve
         std::fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))?;
     }
     let stored = verify::read_thread(&CheckpointerLocation::sqlite_in(folder.path()))?;
-    Ok((stored.problems(), stored.missing(THREAD, reported)))
+    Ok((stored.violations(), stored.missing(THREAD, reported)))
 }

@@ -32,9 +32,9 @@ pub(crate) fn run_test(options: &TestOptions) -> Result<Report, String> {
     let mut report = Report::new("kill");
     let expected = expected_digest(SIZE)?;
     let mut seed = options.seed;
-    while report.of("kills") < options.kills {
-        let problems = round(seed, None, &expected, &mut report);
-        report.add_violations(seed, problems.unwrap_or_else(|problem| vec![problem]));
+    while report.get("kills") < options.kills {
+        let violations = round(seed, None, &expected, &mut report);
+        report.add_violations(seed, violations.unwrap_or_else(|error| vec![error]));
         seed += 1;
     }
     report.require_count(seed, "checkpoints acknowledged", 1);
@@ -78,18 +78,18 @@ fn round(seed: u64, seeded_bug: Option<&str>, expected: &str, report: &mut Repor
     let result = fault_run.kill_until_finished(&mut Random::for_stream(seed, 1))?;
     report.count("kills", result.kills);
     report.count("of these on a folder of files", if on_files { result.kills } else { 0 });
-    let mut problems = fault_run.verify(result, report)?;
+    let mut violations = fault_run.verify(result, report)?;
     // The reader has opened the checkpointer after the last kill, which removes lock files of dead processes.
-    let left = lock_files(folder.path())?;
-    report.count("lock files left behind", left);
-    if left > 0 {
-        problems.push(format!("{left} lock files of dead processes remain"));
+    let remaining = count_lock_files(folder.path())?;
+    report.count("lock files left behind", remaining);
+    if remaining > 0 {
+        violations.push(format!("{remaining} lock files of dead processes remain"));
     }
-    Ok(problems)
+    Ok(violations)
 }
 
 /// Returns the number of lock files that dead processes left next to the database.
-fn lock_files(folder: &Path) -> Result<u64, String> {
+fn count_lock_files(folder: &Path) -> Result<u64, String> {
     let files = std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let names = files.flatten().map(|file| file.file_name().to_string_lossy().into_owned());
     Ok(names.filter(|name| name.contains("-holder-")).count() as u64)

@@ -51,7 +51,8 @@ pub(crate) struct JournalSummary {
     /// Number of ended tasks by node.
     pub(crate) ends: BTreeMap<String, u64>,
     /// Missing numbers and tasks that ended twice.
-    pub(crate) problems: Vec<String>,
+    #[serde(rename = "problems")]
+    pub(crate) violations: Vec<String>,
 }
 
 /// A stored checkpoint.

@@ -31,10 +31,10 @@ pub(crate) struct ReaderArgs {
 pub(crate) async fn report_all(location: &CheckpointerLocation, args: &ReaderArgs) {
     ChildMessage::Started { pid: std::process::id() }.send();
     match location.open().await {
-        Ok(store) => {
+        Ok(checkpointer) => {
             ChildMessage::Opened.send();
             for thread in &args.threads {
-                report_thread(&store, thread, args.values).await;
+                report_thread(&checkpointer, thread, args.values).await;
             }
         }
         Err(error) => ChildMessage::failed(&error).send(),
@@ -45,8 +45,8 @@ pub(crate) async fn report_all(location: &CheckpointerLocation, args: &ReaderArg
 }
 
 /// Reports every checkpoint of a thread, newest first in each namespace, or the reason why it cannot be read.
-pub(crate) async fn report_thread(store: &SharedCheckpointer, thread: &str, with_values: bool) {
-    match read(store, thread, with_values).await {
+pub(crate) async fn report_thread(checkpointer: &SharedCheckpointer, thread: &str, with_values: bool) {
+    match read(checkpointer, thread, with_values).await {
         Ok((checkpoints, values, journal)) => {
             checkpoints.into_iter().for_each(|checkpoint| ChildMessage::StoredCheckpoint(checkpoint).send());
             ChildMessage::Journal { thread: thread.to_owned(), journal }.send();
@@ -60,24 +60,24 @@ pub(crate) async fn report_thread(store: &SharedCheckpointer, thread: &str, with
 }
 
 async fn read(
-    store: &SharedCheckpointer,
+    checkpointer: &SharedCheckpointer,
     thread: &str,
     with_values: bool,
 ) -> Result<(Vec<CheckpointSummary>, Option<Value>, JournalSummary)> {
-    let checkpoints = checkpoints(store, thread).await?;
-    let values = if with_values { Some(newest_values(store, thread).await?) } else { None };
-    Ok((checkpoints, values, journal_summary(store, thread).await?))
+    let checkpoints = checkpoints(checkpointer, thread).await?;
+    let values = if with_values { Some(newest_values(checkpointer, thread).await?) } else { None };
+    Ok((checkpoints, values, journal_summary(checkpointer, thread).await?))
 }
 
 /// Returns a summary of the event journal: event numbers increase (with a gap where a commit failed), and every task
 /// ends once.
-async fn journal_summary(store: &SharedCheckpointer, thread: &str) -> Result<JournalSummary> {
-    let events = graph()?.threads().checkpointer(store.clone()).events(thread, &EventsQuery::default()).await?;
+async fn journal_summary(checkpointer: &SharedCheckpointer, thread: &str) -> Result<JournalSummary> {
+    let events = graph()?.threads().checkpointer(checkpointer.clone()).events(thread, &EventsQuery::default()).await?;
     let mut summary = JournalSummary { events: events.len() as u64, ..JournalSummary::default() };
     let (mut tasks, mut last) = (BTreeSet::new(), 0);
     for event in &events {
         if event.number <= last {
-            summary.problems.push(format!("event {} comes after {last}", event.number));
+            summary.violations.push(format!("event {} comes after {last}", event.number));
             break;
         }
         last = event.number;
@@ -85,35 +85,35 @@ async fn journal_summary(store: &SharedCheckpointer, thread: &str) -> Result<Jou
         if kind == "on_chain_end" && *name == event.event["metadata"]["node"] {
             *summary.ends.entry(name.as_str().unwrap_or_default().to_owned()).or_default() += 1;
             if !tasks.insert(event.event["run_id"].to_string()) {
-                summary.problems.push(format!("the journal has two ends of a task of {name}"));
+                summary.violations.push(format!("the journal has two ends of a task of {name}"));
             }
         }
     }
     Ok(summary)
 }
 
-async fn checkpoints(store: &SharedCheckpointer, thread: &str) -> Result<Vec<CheckpointSummary>> {
-    let mut checkpoints = history(&graph()?, store, thread, &CheckpointNamespace::root()).await?;
-    for path in store.namespaces(&thread.into()).await? {
+async fn checkpoints(checkpointer: &SharedCheckpointer, thread: &str) -> Result<Vec<CheckpointSummary>> {
+    let mut checkpoints = history(&graph()?, checkpointer, thread, &CheckpointNamespace::root()).await?;
+    for path in checkpointer.namespaces(&thread.into()).await? {
         if !path.is_root() {
-            checkpoints.extend(history(&inner_graph()?, store, thread, &path).await?);
+            checkpoints.extend(history(&inner_graph()?, checkpointer, thread, &path).await?);
         }
     }
     Ok(checkpoints)
 }
 
-async fn newest_values(store: &SharedCheckpointer, thread: &str) -> Result<Value> {
-    let snapshot = graph()?.threads().checkpointer(store.clone()).get_state(thread).await?;
+async fn newest_values(checkpointer: &SharedCheckpointer, thread: &str) -> Result<Value> {
+    let snapshot = graph()?.threads().checkpointer(checkpointer.clone()).get_state(thread).await?;
     Ok(serde_json::json!(*snapshot.state))
 }
 
 async fn history<S: GraphState + Serialize>(
     graph: &CompiledGraph<S, SideEffectLog>,
-    store: &SharedCheckpointer,
+    checkpointer: &SharedCheckpointer,
     thread: &str,
     path: &CheckpointNamespace,
 ) -> Result<Vec<CheckpointSummary>> {
-    let threads = graph.threads().checkpointer(store.clone());
+    let threads = graph.threads().checkpointer(checkpointer.clone());
     let history = threads.get_subgraph_state_history(thread, path, &HistoryQuery::default()).await?;
     Ok(history.iter().map(|snapshot| summarize(thread, snapshot)).collect())
 }

@@ -34,15 +34,15 @@ impl Report {
     }
 
     /// Adds to a named count; counts are displayed in the order of their first use.
-    pub(crate) fn count(&mut self, counter: &str, more: u64) {
+    pub(crate) fn count(&mut self, counter: &str, amount: u64) {
         match self.counts.iter_mut().find(|(name, _)| *name == counter) {
-            Some((_, count)) => *count += more,
-            None => self.counts.push((counter.to_owned(), more)),
+            Some((_, count)) => *count += amount,
+            None => self.counts.push((counter.to_owned(), amount)),
         }
     }
 
     /// Returns a count.
-    pub(crate) fn of(&self, counter: &str) -> u64 {
+    pub(crate) fn get(&self, counter: &str) -> u64 {
         self.counts.iter().find(|(name, _)| *name == counter).map_or(0, |(_, count)| *count)
     }
 
@@ -58,7 +58,7 @@ impl Report {
 
     /// Adds a violation if a count is too low, because the test would then prove nothing.
     pub(crate) fn require_count(&mut self, seed: u64, counter: &str, at_least: u64) {
-        let count = self.of(counter);
+        let count = self.get(counter);
         if count < at_least {
             self.add_violation(
                 seed,
@@ -139,7 +139,7 @@ mod tests {
         let mut report = Report::new("kill");
         report.count("kills", 3);
         report.count("kills", 4);
-        assert_eq!(report.of("kills"), 7);
+        assert_eq!(report.get("kills"), 7);
         report.add_violation(9, "checkpoint x is missing");
         let text = report.text();
         assert!(text.contains("7 kills") && text.contains("1 violations"), "{text}");

@@ -109,7 +109,7 @@ pub(crate) struct SideEffectReport {
     /// process ended.
     pub(crate) in_flight: u64,
     /// Violations.
-    pub(crate) problems: Vec<String>,
+    pub(crate) violations: Vec<String>,
 }
 
 /// Compares side effects with reported events: a task reported as finished has started and never starts again, and a
@@ -122,7 +122,7 @@ pub(crate) fn check(effects: &[SideEffect], reported: &ReportedEvents) -> SideEf
         match effect.kind {
             SideEffectKind::Started => starts_by_task.entry(&effect.key).or_default().push(effect),
             SideEffectKind::Recorded => _ = recorded.insert(&effect.key),
-            SideEffectKind::Computed if recorded.contains(&effect.key) => report.problems.push(format!(
+            SideEffectKind::Computed if recorded.contains(&effect.key) => report.violations.push(format!(
                 "process {} computed the recorded result of `{}` again (task {})",
                 effect.process, effect.node, effect.key
             )),
@@ -134,13 +134,13 @@ pub(crate) fn check(effects: &[SideEffect], reported: &ReportedEvents) -> SideEf
         // A subgraph is a task without side effects of its own.
         let Some(starts) = starts_by_task.get(&**key) else {
             if node != crate::workload::INNER {
-                report.problems.push(format!("task {key} of `{node}` was reported as finished and never started"));
+                report.violations.push(format!("task {key} of `{node}` was reported as finished and never started"));
             }
             continue;
         };
         let starts_in_process = starts.iter().filter(|effect| effect.process == *process).count();
         if starts.iter().any(|effect| effect.process > *process) || starts_in_process > 1 {
-            report.problems.push(format!(
+            report.violations.push(format!(
                 "task {key} of `{node}` (step {step} of `{path}`) finished in process {process} and started again"
             ));
         }
@@ -164,18 +164,21 @@ mod tests {
     #[test]
     fn a_finished_task_must_not_begin_again() {
         let twice = effects("1 started k plan\n1 worked k plan\n2 started k plan");
-        assert_eq!(check(&twice, &vec![]), SideEffectReport { in_flight: 1, problems: vec![] });
-        assert_eq!(check(&twice, &vec![(2, done("k"))]).problems.len(), 0);
-        assert_eq!(check(&twice, &vec![(1, done("k"))]).problems.len(), 1);
+        assert_eq!(check(&twice, &vec![]), SideEffectReport { in_flight: 1, violations: vec![] });
+        assert_eq!(check(&twice, &vec![(2, done("k"))]).violations.len(), 0);
+        assert_eq!(check(&twice, &vec![(1, done("k"))]).violations.len(), 1);
         let twice_in_process = effects("1 started k plan\n1 started k plan");
-        assert_eq!(check(&twice_in_process, &vec![(1, done("k"))]).problems.len(), 1);
-        assert_eq!(check(&[], &vec![(1, done("k"))]).problems.len(), 1);
+        assert_eq!(check(&twice_in_process, &vec![(1, done("k"))]).violations.len(), 1);
+        assert_eq!(check(&[], &vec![(1, done("k"))]).violations.len(), 1);
     }
 
     #[test]
     fn a_recomputed_recorded_result_is_a_violation() {
-        assert!(check(&effects("1 computed k pay\n2 computed k pay\n2 recorded k pay"), &vec![]).problems.is_empty());
-        assert_eq!(check(&effects("1 computed k pay\n1 recorded k pay\n2 computed k pay"), &vec![]).problems.len(), 1);
+        assert!(check(&effects("1 computed k pay\n2 computed k pay\n2 recorded k pay"), &vec![]).violations.is_empty());
+        assert_eq!(
+            check(&effects("1 computed k pay\n1 recorded k pay\n2 computed k pay"), &vec![]).violations.len(),
+            1
+        );
     }
 
     #[test]

@@ -9,12 +9,12 @@ use std::process::{Command, Stdio};
 ///
 /// # Errors
 /// Returns an error with the install command if the tool is missing and cannot be installed.
-pub(crate) fn need(tool: &str, package: &str) -> Result<(), String> {
+pub(crate) fn ensure_installed(tool: &str, package: &str) -> Result<(), String> {
     if on_path(tool).is_some() {
         return Ok(());
     }
     install(package);
-    on_path(tool).map(|_| ()).ok_or_else(|| missing(&format!("`{tool}`"), package))
+    on_path(tool).map(|_| ()).ok_or_else(|| missing_message(&format!("`{tool}`"), package))
 }
 
 /// Returns the path of the libfaketime library.
@@ -24,18 +24,18 @@ pub(crate) fn need(tool: &str, package: &str) -> Result<(), String> {
 pub(crate) fn faketime() -> Result<PathBuf, String> {
     let library = || {
         let folders = ["/usr/lib", "/usr/lib64", "/usr/local/lib"].map(PathBuf::from);
-        let below = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
-        let candidates = below.map(|entry| entry.path()).chain(folders.iter().cloned());
+        let entries = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
+        let candidates = entries.map(|entry| entry.path()).chain(folders.iter().cloned());
         candidates.map(|folder| folder.join("faketime/libfaketimeMT.so.1")).find(|path| path.is_file())
     };
     if let Some(path) = library() {
         return Ok(path);
     }
     install("faketime");
-    library().ok_or_else(|| missing("`libfaketimeMT.so.1`", "faketime"))
+    library().ok_or_else(|| missing_message("`libfaketimeMT.so.1`", "faketime"))
 }
 
-fn missing(tool: &str, package: &str) -> String {
+fn missing_message(tool: &str, package: &str) -> String {
     format!("{tool} is missing; install it with `apt-get install {package}`")
 }
 
@@ -49,7 +49,7 @@ pub(crate) fn install(package: &str) {
     eprintln!("installing {package}");
     let apt = ["apt-get", "install", "--yes", "--no-install-recommends", package];
     let command_line = if is_root() { apt.to_vec() } else { [&["sudo", "-n"][..], &apt].concat() };
-    let succeeds = |command_line: &[&str]| {
+    let run_command = |command_line: &[&str]| {
         let mut command = Command::new(command_line[0]);
         command
             .args(&command_line[1..])
@@ -58,11 +58,11 @@ pub(crate) fn install(package: &str) {
             .stdout(Stdio::null());
         command.status().is_ok_and(|status| status.success())
     };
-    if !succeeds(&command_line) {
+    if !run_command(&command_line) {
         // A new machine has no package lists.
         let update: Vec<&str> =
             command_line.iter().take_while(|arg| **arg != "install").copied().chain(["update"]).collect();
-        let _ = succeeds(&update) && succeeds(&command_line);
+        let _ = run_command(&update) && run_command(&command_line);
     }
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn is_root() -> bool {
 }
 
 /// Returns a path as text for command lines.
-pub(crate) fn text(path: &Path) -> String {
+pub(crate) fn path_text(path: &Path) -> String {
     path.display().to_string()
 }
 
@@ -95,6 +95,6 @@ mod tests {
     #[test]
     fn a_tool_that_is_missing_is_named_with_its_package() {
         assert!(on_path("sh").is_some() && on_path("no-such-tool").is_none());
-        assert!(missing("`strace`", "strace").ends_with("`apt-get install strace`"));
+        assert!(missing_message("`strace`", "strace").ends_with("`apt-get install strace`"));
     }
 }

@@ -26,8 +26,9 @@ use crate::workload::THREAD;
 
 /// Number of runs of each process.
 const RUNS: u32 = 60;
-/// Number of suspended processes, and the size of their run.
+/// Number of suspended processes.
 const SUSPENSIONS: u64 = 10;
+/// Size of the run of a suspended process: rounds and weight.
 const SIZE: (u64, u64) = (2, 2_000);
 
 /// Runs the test of two processes.
@@ -37,15 +38,17 @@ const SIZE: (u64, u64) = (2, 2_000);
 pub(crate) fn run_test(options: &TestOptions) -> Result<Report, String> {
     let mut report = Report::new("two");
     for number in 0..options.at_least(2) {
-        let problems = test_shared_thread(number % 2 == 1, &mut report).unwrap_or_else(|problem| vec![problem]);
-        report.add_violations(options.seed, problems);
+        let violations = test_shared_thread(number % 2 == 1, &mut report).unwrap_or_else(|error| vec![error]);
+        report.add_violations(options.seed, violations);
     }
     let expected = expected_digest(SIZE)?;
-    let (pauses, mut seed) = (options.at_least(SUSPENSIONS), options.seed);
+    let (suspensions, mut seed) = (options.at_least(SUSPENSIONS), options.seed);
     // The moment of suspension is random: further rounds are run if no takeover happened.
-    while seed - options.seed < pauses || (report.of("threads taken over") < 2 && seed - options.seed < 5 * pauses) {
-        let problems = test_paused_owner(seed, &expected, &mut report).unwrap_or_else(|problem| vec![problem]);
-        report.add_violations(seed, problems);
+    while seed - options.seed < suspensions
+        || (report.get("threads taken over") < 2 && seed - options.seed < 5 * suspensions)
+    {
+        let violations = test_suspended_holder(seed, &expected, &mut report).unwrap_or_else(|error| vec![error]);
+        report.add_violations(seed, violations);
         seed += 1;
     }
     report.require_count(options.seed, "threads taken over", 1);
@@ -61,48 +64,48 @@ fn test_shared_thread(retries_when_busy: bool, report: &mut Report) -> Result<Ve
     let names = ["a", "b"];
     let args = |name: &str| ContenderArgs { name: name.to_owned(), runs: RUNS, retries_when_busy };
     let children = names.map(|name| ChildProcess::start(&command("contender", &location, &args(name))?));
-    let mut problems = Vec::new();
+    let mut violations = Vec::new();
     for child in children {
-        let end = child?.end()?;
-        match end.messages.last() {
+        let exit = child?.wait()?;
+        match exit.messages.last() {
             Some(ChildMessage::Busy { times }) => report.count("times the thread was busy", *times),
-            last => problems.push(format!("one of the two processes failed: {last:?}; {}", end.describe())),
+            last => violations.push(format!("one of the two processes failed: {last:?}; {}", exit.describe())),
         }
         report.count("runs side by side", u64::from(RUNS));
     }
     let args = ReaderArgs { threads: vec![THREAD.to_owned()], integrity: true, values: true };
     let stored = verify::read(&location, &args)?;
-    problems.extend(stored.problems());
-    problems.extend(verify::history_errors(&stored.history(THREAD, "")));
+    violations.extend(stored.violations());
+    violations.extend(verify::history_errors(&stored.history(THREAD, "")));
     let values = stored.values.get(THREAD).cloned().unwrap_or_default();
-    problems.extend(interleaving_errors(&values, &names));
-    Ok(problems)
+    violations.extend(interleaving_errors(&values, &names));
+    Ok(violations)
 }
 
 /// Returns the entries of runs that are interleaved, lost or duplicated.
 fn interleaving_errors(values: &Value, names: &[&str]) -> Vec<String> {
     let log: Vec<&str> = values["log"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let mut left: BTreeSet<String> =
+    let mut expected_labels: BTreeSet<String> =
         names.iter().flat_map(|name| (0..RUNS).map(move |number| format!("{name} {number}"))).collect();
-    let mut problems = Vec::new();
+    let mut violations = Vec::new();
     for entries in log.chunks(LOG_NODES.len()) {
         let label = entries[0].rsplit_once(' ').map_or(entries[0], |(label, _)| label);
         let is_complete =
             entries.iter().copied().eq(LOG_NODES.map(|node| log_entry(label, node)).iter().map(String::as_str));
-        if !is_complete || !left.remove(label) {
-            problems.push(format!("the entries of two runs are interleaved or duplicated: {entries:?}"));
+        if !is_complete || !expected_labels.remove(label) {
+            violations.push(format!("the entries of two runs are interleaved or duplicated: {entries:?}"));
         }
     }
-    problems.extend(left.into_iter().map(|label| format!("run `{label}` ended without entries")));
+    violations.extend(expected_labels.into_iter().map(|label| format!("run `{label}` ended without entries")));
     let (count, expected) = (values["count"].as_u64(), names.len() as u64 * u64::from(RUNS) * 2);
     if count != Some(expected) {
-        problems.push(format!("the count is {count:?}, and {expected} tasks ran"));
+        violations.push(format!("the count is {count:?}, and {expected} tasks ran"));
     }
-    problems
+    violations
 }
 
 /// Suspends a lease holder, starts a second process, and resumes the first one.
-fn test_paused_owner(seed: u64, expected: &str, report: &mut Report) -> Result<Vec<String>, String> {
+fn test_suspended_holder(seed: u64, expected: &str, report: &mut Report) -> Result<Vec<String>, String> {
     let mut random = Random::for_stream(seed, 7);
     let folder = TempDir::new("pause")?;
     let location = CheckpointerLocation::sqlite_in(folder.path());
@@ -116,15 +119,15 @@ fn test_paused_owner(seed: u64, expected: &str, report: &mut Report) -> Result<V
     let mut args =
         WorkerArgs { threads: vec![THREAD.to_owned()], rounds: SIZE.0, weight: SIZE.1, ..WorkerArgs::default() };
     (args.effects, args.process) = (Some(folder.join("effects")), 1);
-    let mut owner = ChildProcess::start(&command("worker", &location, &args)?)?;
-    let mut owner_messages = Vec::new();
+    let mut holder = ChildProcess::start(&command("worker", &location, &args)?)?;
+    let mut holder_messages = Vec::new();
     for _ in 0..8 + random.below(40) {
-        if let ChildOutput::Message(message) = owner.next_message()? {
-            owner_messages.push(message);
+        if let ChildOutput::Message(message) = holder.next_message()? {
+            holder_messages.push(message);
         }
     }
     std::thread::sleep(Duration::from_micros(u64::from(random.below(4_000))));
-    owner.signal(Signal::STOP);
+    holder.signal(Signal::STOP);
     report.count("owners stopped", 1);
     args.process = 2;
     let mut other = ChildProcess::start(&command("worker", &other_location, &args)?)?;
@@ -137,58 +140,61 @@ fn test_paused_owner(seed: u64, expected: &str, report: &mut Report) -> Result<V
     } else {
         std::thread::sleep(Duration::from_millis(u64::from(random.below(300))));
     }
-    owner.signal(Signal::CONT);
-    let (owner, other) = (owner.end()?, other.end()?);
-    owner_messages.extend(owner.messages);
+    holder.signal(Signal::CONT);
+    let (holder, other) = (holder.wait()?, other.wait()?);
+    holder_messages.extend(holder.messages);
     other_messages.extend(other.messages);
-    let mut problems = check_results(&owner_messages, &other_messages, expected, report);
-    let reported: side_effects::ReportedEvents = owner_messages
+    let mut violations = check_results(&holder_messages, &other_messages, expected, report);
+    let reported: side_effects::ReportedEvents = holder_messages
         .into_iter()
         .map(|message| (1, message))
         .chain(other_messages.into_iter().map(|message| (2, message)))
         .collect();
     let stored = verify::read_thread(&location)?;
-    problems.extend(stored.problems());
-    problems.extend(verify::history_errors(&stored.history(THREAD, "")));
-    problems.extend(stored.missing(THREAD, reported.iter().map(|(_, message)| message)));
-    problems.extend(side_effects::check(&side_effects::read(&folder.join("effects"))?, &reported).problems);
-    Ok(problems)
+    violations.extend(stored.violations());
+    violations.extend(verify::history_errors(&stored.history(THREAD, "")));
+    violations.extend(stored.missing(THREAD, reported.iter().map(|(_, message)| message)));
+    violations.extend(side_effects::check(&side_effects::read(&folder.join("effects"))?, &reported).violations);
+    Ok(violations)
 }
 
 /// Checks the result of both: at least one finished, and a failed one was rejected.
 fn check_results(
-    owner_messages: &[ChildMessage],
+    holder_messages: &[ChildMessage],
     other_messages: &[ChildMessage],
     expected: &str,
     report: &mut Report,
 ) -> Vec<String> {
-    let is_ended = |messages: &[ChildMessage]| matches!(messages.last(), Some(ChildMessage::Ended { digest }) if digest == expected);
+    let has_ended = |messages: &[ChildMessage]| {
+        let Some(ChildMessage::Ended { digest }) = messages.last() else { return false };
+        digest == expected
+    };
     let took_over = other_messages.iter().any(|message| matches!(message, ChildMessage::Done { .. }));
     report.count("threads taken over", u64::from(took_over));
-    let mut problems = Vec::new();
-    match owner_messages.last() {
-        Some(ChildMessage::Ended { .. }) if is_ended(owner_messages) => {
+    let mut violations = Vec::new();
+    match holder_messages.last() {
+        Some(ChildMessage::Ended { .. }) if has_ended(holder_messages) => {
             report.count("owners that went on when they woke up", 1)
         }
         Some(ChildMessage::Failed { code, .. }) if took_over && code == "ThreadBusy" => {
             report.count("owners refused when they woke up", 1);
         }
-        last => problems.push(format!("a suspended lease holder ended with {last:?}")),
+        last => violations.push(format!("a suspended lease holder ended with {last:?}")),
     }
     match other_messages.last() {
-        Some(ChildMessage::Ended { .. }) if is_ended(other_messages) => {}
+        Some(ChildMessage::Ended { .. }) if has_ended(other_messages) => {}
         // The holder was suspended during a write, and holds the lock on the file until it is resumed.
         Some(ChildMessage::Failed { code, message })
             if code == "StoreUnavailable" && message.contains("nothing was saved") =>
         {
             report.count("owners stopped while writing", 1);
         }
-        last => problems.push(format!("the second process ended with {last:?}")),
+        last => violations.push(format!("the second process ended with {last:?}")),
     }
-    if !is_ended(owner_messages) && !is_ended(other_messages) {
-        problems.push("the run did not end".to_owned());
+    if !has_ended(holder_messages) && !has_ended(other_messages) {
+        violations.push("the run did not end".to_owned());
     }
-    problems
+    violations
 }
 
 #[cfg(test)]

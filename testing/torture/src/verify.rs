@@ -39,12 +39,12 @@ pub(crate) struct Unreadable {
 /// # Errors
 /// Returns an error if the reader does not start.
 pub(crate) fn read(location: &CheckpointerLocation, args: &ReaderArgs) -> Result<StoredState, String> {
-    let end = match ChildProcess::start(&command("reader", location, args)?)?.end() {
-        Ok(end) => end,
+    let exit = match ChildProcess::start(&command("reader", location, args)?)?.wait() {
+        Ok(exit) => exit,
         Err(stuck) => return Ok(StoredState { crash: Some(stuck), ..StoredState::default() }),
     };
-    let crash = end.is_crash().then(|| format!("the reader ended with {}", end.describe()));
-    Ok(StoredState { crash, ..StoredState::from_messages(end.messages) })
+    let crash = exit.is_crash().then(|| format!("the reader ended with {}", exit.describe()));
+    Ok(StoredState { crash, ..StoredState::from_messages(exit.messages) })
 }
 
 /// Reads the thread that most tests use, with all information.
@@ -80,19 +80,19 @@ impl StoredState {
     }
 
     /// Returns the reasons why the content is not intact.
-    pub(crate) fn problems(&self) -> Vec<String> {
-        let mut problems: Vec<String> = self.crash.iter().cloned().collect();
-        problems.extend(self.unreadable.iter().map(|Unreadable { thread, code, message }| {
+    pub(crate) fn violations(&self) -> Vec<String> {
+        let mut violations: Vec<String> = self.crash.iter().cloned().collect();
+        violations.extend(self.unreadable.iter().map(|Unreadable { thread, code, message }| {
             format!("thread `{thread}` cannot be read: {code}: {message}")
         }));
-        let problems_by_thread = self
+        let violations_by_thread = self
             .journals
             .iter()
-            .flat_map(|(thread, journal)| journal.problems.iter().map(move |problem| (thread, problem)));
-        problems.extend(problems_by_thread.map(|(thread, problem)| format!("thread `{thread}`: {problem}")));
+            .flat_map(|(thread, journal)| journal.violations.iter().map(move |violation| (thread, violation)));
+        violations.extend(violations_by_thread.map(|(thread, violation)| format!("thread `{thread}`: {violation}")));
         let failures = self.integrity.iter().filter(|result| *result != "ok");
-        problems.extend(failures.map(|result| format!("integrity_check: {result}")));
-        problems
+        violations.extend(failures.map(|result| format!("integrity_check: {result}")));
+        violations
     }
 
     /// Returns the checkpoints of one namespace of a thread, newest first.
@@ -107,7 +107,7 @@ impl StoredState {
         messages: impl IntoIterator<Item = &'a ChildMessage>,
     ) -> Vec<String> {
         let mut messages = messages.into_iter().peekable();
-        let index = Index::of(self.checkpoints.iter().filter(|checkpoint| checkpoint.thread == thread));
+        let index = Index::new(self.checkpoints.iter().filter(|checkpoint| checkpoint.thread == thread));
         let newest = self.history(thread, "").first().map(|checkpoint| checkpoint.digest.clone());
         let mut lost = Vec::new();
         while let Some(message) = messages.next() {
@@ -145,7 +145,7 @@ struct Index<'a> {
 }
 
 impl<'a> Index<'a> {
-    fn of(checkpoints: impl Iterator<Item = &'a CheckpointSummary> + Clone) -> Self {
+    fn new(checkpoints: impl Iterator<Item = &'a CheckpointSummary> + Clone) -> Self {
         let mut newest: BTreeMap<&str, i64> = BTreeMap::new();
         for checkpoint in checkpoints.clone() {
             let step = newest.entry(&checkpoint.path).or_insert(checkpoint.step);
@@ -172,28 +172,28 @@ impl<'a> Index<'a> {
 /// Checks that a history is linear, newest first: each checkpoint follows the next one of the list, steps increase,
 /// and the checkpoints of a run are contiguous.
 pub(crate) fn history_errors(history: &[&CheckpointSummary]) -> Vec<String> {
-    let mut problems = Vec::new();
+    let mut violations = Vec::new();
     let mut runs: Vec<&str> = Vec::new();
     for (index, checkpoint) in history.iter().enumerate() {
-        let before = history.get(index + 1);
-        if checkpoint.parent.as_deref() != before.map(|before| &*before.id) {
+        let previous = history.get(index + 1);
+        if checkpoint.parent.as_deref() != previous.map(|previous| &*previous.id) {
             let (step, id, parent) = (checkpoint.step, &checkpoint.id, &checkpoint.parent);
-            problems.push(format!("checkpoint {id} of step {step} has the parent {parent:?}, not the previous one"));
+            violations.push(format!("checkpoint {id} of step {step} has the parent {parent:?}, not the previous one"));
         }
-        if before.is_some_and(|before| before.step >= checkpoint.step) {
-            problems.push(format!(
+        if previous.is_some_and(|previous| previous.step >= checkpoint.step) {
+            violations.push(format!(
                 "checkpoint {} of step {} follows one whose step is not lower",
                 checkpoint.id, checkpoint.step
             ));
         }
         if runs.last() != Some(&&*checkpoint.run) {
             if runs.contains(&&*checkpoint.run) {
-                problems.push(format!("run {} has a checkpoint of another run between its own", checkpoint.run));
+                violations.push(format!("run {} has a checkpoint of another run between its own", checkpoint.run));
             }
             runs.push(&checkpoint.run);
         }
     }
-    problems
+    violations
 }
 
 #[cfg(test)]
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(history_errors(&[&c, &a]).len(), 1);
         let resumed = checkpoint(3, "d", Some("c"), "r");
         assert_eq!(history_errors(&[&resumed, &c, &b, &a]), ["run r has a checkpoint of another run between its own"]);
-        let level = checkpoint(1, "d", Some("b"), "r");
-        assert_eq!(history_errors(&[&level, &b, &a]).len(), 1);
+        let same_step = checkpoint(1, "d", Some("b"), "r");
+        assert_eq!(history_errors(&[&same_step, &b, &a]).len(), 1);
     }
 }

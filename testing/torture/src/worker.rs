@@ -54,15 +54,15 @@ pub(crate) async fn run(location: &CheckpointerLocation, args: &WorkerArgs) -> R
     enable(seeded_bug(args)?);
     let effects = effects(args, args.process)?;
     let graph = graph().map_err(|error| error.to_string())?;
-    let store = match location.open().await {
-        Ok(store) => store,
+    let checkpointer = match location.open().await {
+        Ok(checkpointer) => checkpointer,
         Err(error) => {
             ChildMessage::failed(&error).send();
             return Ok(false);
         }
     };
     ChildMessage::Opened.send();
-    let mut worker = Worker { graph, store, effects, args };
+    let mut worker = Worker { graph, checkpointer, effects, args };
     for thread in &args.threads {
         let mut process = args.process;
         while let Err(error) = worker.advance(thread).await {
@@ -76,7 +76,7 @@ pub(crate) async fn run(location: &CheckpointerLocation, args: &WorkerArgs) -> R
             if !args.waits_after_failure {
                 return Ok(false);
             }
-            worker.wait(thread).await?;
+            worker.report_and_wait(thread).await?;
             // From now on the worker counts as another process, as if it had been restarted.
             process += 1;
             worker.effects = self::effects(args, process)?;
@@ -97,7 +97,7 @@ fn seeded_bug(args: &WorkerArgs) -> Result<Option<SeededBug>, String> {
 
 struct Worker<'a> {
     graph: WorkloadGraph,
-    store: SharedCheckpointer,
+    checkpointer: SharedCheckpointer,
     effects: SideEffectLog,
     args: &'a WorkerArgs,
 }
@@ -105,7 +105,7 @@ struct Worker<'a> {
 impl Worker<'_> {
     /// Runs a thread to its end from its current state.
     async fn advance(&self, thread: &str) -> Result<()> {
-        let threads = self.graph.threads().checkpointer(self.store.clone());
+        let threads = self.graph.threads().checkpointer(self.checkpointer.clone());
         let run = match threads.get_state(thread).await {
             Ok(snapshot) if snapshot.next.is_empty() => {
                 ChildMessage::Ended { digest: digest(&*snapshot.state) }.send();
@@ -121,7 +121,7 @@ impl Worker<'_> {
     }
 
     async fn perform(&self, thread: &str, run: RunBuilder<WorkloadState, SideEffectLog>) -> Result<()> {
-        let run = run.checkpointer(self.store.clone()).context(self.effects.clone()).recursion_limit(10_000);
+        let run = run.checkpointer(self.checkpointer.clone()).context(self.effects.clone()).recursion_limit(10_000);
         let run = if self.args.journal_events { run.journal_events() } else { run };
         let mut stream = run.stream();
         while let Some(event) = stream.next().await {
@@ -138,8 +138,8 @@ impl Worker<'_> {
     }
 
     /// Reports what can still be read, and waits for a line of the parent.
-    async fn wait(&self, thread: &str) -> Result<(), String> {
-        reader::report_thread(&self.store, thread, false).await;
+    async fn report_and_wait(&self, thread: &str) -> Result<(), String> {
+        reader::report_thread(&self.checkpointer, thread, false).await;
         let mut line = String::new();
         let read = std::io::stdin().lock().read_line(&mut line).map_err(|error| error.to_string())?;
         if read == 0 { Err("the parent has exited".to_owned()) } else { Ok(()) }
@@ -156,8 +156,8 @@ fn to_message(thread: &str, event: &RunEvent) -> Option<ChildMessage> {
             Some(ChildMessage::Done { path, step: *step, node: node.to_string(), key })
         }
         MachineEvent::Values { step, state, .. } => {
-            let work = state.state.downcast_ref::<WorkloadState>().map(digest);
-            let digest = work.or_else(|| state.state.downcast_ref::<SubgraphState>().map(digest))?;
+            let root_digest = state.state.downcast_ref::<WorkloadState>().map(digest);
+            let digest = root_digest.or_else(|| state.state.downcast_ref::<SubgraphState>().map(digest))?;
             Some(ChildMessage::Values { path, step: *step, digest })
         }
         MachineEvent::Checkpoint { id, step, .. } => {

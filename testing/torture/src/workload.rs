@@ -72,36 +72,37 @@ pub(crate) fn input(rounds: u64, weight: u64) -> WorkloadStateUpdate {
 pub(crate) fn graph() -> Result<WorkloadGraph> {
     let mut graph = StateGraph::<WorkloadState, SideEffectLog>::new("torture");
     let plan = graph
-        .add_node("plan", |work: View<WorkloadState>, effects: RunContext<SideEffectLog>, cx: TaskContext| {
-            heavy(work, effects, cx)
+        .add_node("plan", |state: View<WorkloadState>, effects: RunContext<SideEffectLog>, cx: TaskContext| {
+            heavy(state, effects, cx)
         });
     let quick = graph
-        .add_node("quick", |work: View<WorkloadState>, effects: RunContext<SideEffectLog>, cx: TaskContext| {
-            plain(work, effects, cx, 0)
+        .add_node("quick", |state: View<WorkloadState>, effects: RunContext<SideEffectLog>, cx: TaskContext| {
+            plain(state, effects, cx, 0)
         });
     let slow = graph
-        .add_node("slow", |work: View<WorkloadState>, effects: RunContext<SideEffectLog>, cx: TaskContext| {
-            plain(work, effects, cx, 1)
+        .add_node("slow", |state: View<WorkloadState>, effects: RunContext<SideEffectLog>, cx: TaskContext| {
+            plain(state, effects, cx, 1)
         });
     let slower = graph
-        .add_node("slower", |work: View<WorkloadState>, effects: RunContext<SideEffectLog>, cx: TaskContext| {
-            plain(work, effects, cx, 3)
+        .add_node("slower", |state: View<WorkloadState>, effects: RunContext<SideEffectLog>, cx: TaskContext| {
+            plain(state, effects, cx, 3)
         });
     let gather = graph
-        .add_node("gather", |work: View<WorkloadState>, effects: RunContext<SideEffectLog>, cx: TaskContext| {
-            heavy(work, effects, cx)
+        .add_node("gather", |state: View<WorkloadState>, effects: RunContext<SideEffectLog>, cx: TaskContext| {
+            heavy(state, effects, cx)
         });
     let inner = graph.add_node(INNER, inner_graph()?);
     let pay = graph.add_node("pay", pays);
     let parallel = graph
-        .add_node("parallel", |work: View<WorkloadState>, effects: RunContext<SideEffectLog>, cx: TaskContext| {
-            plain(work, effects, cx, 2)
+        .add_node("parallel", |state: View<WorkloadState>, effects: RunContext<SideEffectLog>, cx: TaskContext| {
+            plain(state, effects, cx, 2)
         });
     let turn = graph.add_node("turn", turns);
     graph.add_edge(START, plan).add_edge(plan, quick).add_edge(plan, slow).add_edge(plan, slower);
     graph.add_join([quick, slow, slower], gather).add_edge(gather, inner);
     graph.add_edge(inner, pay).add_edge(inner, parallel).add_join([pay, parallel], turn);
-    let next_round = move |work: &WorkloadState| if work.round < work.rounds { Goto::node(plan) } else { Goto::end() };
+    let next_round =
+        move |state: &WorkloadState| if state.round < state.rounds { Goto::node(plan) } else { Goto::end() };
     graph.add_conditional_edges(turn, next_round, [plan.into(), END]);
     graph.compile()
 }
@@ -113,20 +114,20 @@ pub(crate) fn graph() -> Result<WorkloadGraph> {
 pub(crate) fn inner_graph() -> Result<SubgraphGraph> {
     let mut graph = StateGraph::<SubgraphState, SideEffectLog>::new("part");
     let first =
-        graph.add_node("first", |part: View<SubgraphState>, effects: RunContext<SideEffectLog>, cx: TaskContext| {
-            run_in_subgraph(part, effects, cx, 0)
+        graph.add_node("first", |state: View<SubgraphState>, effects: RunContext<SideEffectLog>, cx: TaskContext| {
+            run_in_subgraph(state, effects, cx, 0)
         });
     let left =
-        graph.add_node("left", |part: View<SubgraphState>, effects: RunContext<SideEffectLog>, cx: TaskContext| {
-            run_in_subgraph(part, effects, cx, 1)
+        graph.add_node("left", |state: View<SubgraphState>, effects: RunContext<SideEffectLog>, cx: TaskContext| {
+            run_in_subgraph(state, effects, cx, 1)
         });
     let right =
-        graph.add_node("right", |part: View<SubgraphState>, effects: RunContext<SideEffectLog>, cx: TaskContext| {
-            run_in_subgraph(part, effects, cx, 2)
+        graph.add_node("right", |state: View<SubgraphState>, effects: RunContext<SideEffectLog>, cx: TaskContext| {
+            run_in_subgraph(state, effects, cx, 2)
         });
     let last =
-        graph.add_node("last", |part: View<SubgraphState>, effects: RunContext<SideEffectLog>, cx: TaskContext| {
-            run_in_subgraph(part, effects, cx, 0)
+        graph.add_node("last", |state: View<SubgraphState>, effects: RunContext<SideEffectLog>, cx: TaskContext| {
+            run_in_subgraph(state, effects, cx, 0)
         });
     graph
         .add_edge(START, first)
@@ -148,48 +149,48 @@ async fn perform_work(effects: &SideEffectLog, cx: &TaskContext, milliseconds: u
 }
 
 async fn plain(
-    work: View<WorkloadState>,
+    state: View<WorkloadState>,
     effects: RunContext<SideEffectLog>,
     cx: TaskContext,
     milliseconds: u64,
 ) -> NodeResult {
     perform_work(&effects, &cx, milliseconds).await;
-    let label = format!("{} {}", cx.node(), work.round);
-    Ok(WorkloadState::update().log(label.clone()).count(1_u64).marks((label, work.count)))
+    let label = format!("{} {}", cx.node(), state.round);
+    Ok(WorkloadState::update().log(label.clone()).count(1_u64).marks((label, state.count)))
 }
 
 /// Also writes the large field.
-async fn heavy(work: View<WorkloadState>, effects: RunContext<SideEffectLog>, cx: TaskContext) -> NodeResult {
-    let bulk = format!("{} of round {}; ", cx.node(), work.round);
-    let bulk = bulk.repeat(work.weight as usize / bulk.len() + 1);
-    Ok(plain(work, effects, cx, 0).await?.bulk(bulk))
+async fn heavy(state: View<WorkloadState>, effects: RunContext<SideEffectLog>, cx: TaskContext) -> NodeResult {
+    let bulk = format!("{} of round {}; ", cx.node(), state.round);
+    let bulk = bulk.repeat(state.weight as usize / bulk.len() + 1);
+    Ok(plain(state, effects, cx, 0).await?.bulk(bulk))
 }
 
 /// Also increments the round.
-async fn turns(work: View<WorkloadState>, effects: RunContext<SideEffectLog>, cx: TaskContext) -> NodeResult {
-    let round = work.round + 1;
-    Ok(plain(work, effects, cx, 0).await?.round(round))
+async fn turns(state: View<WorkloadState>, effects: RunContext<SideEffectLog>, cx: TaskContext) -> NodeResult {
+    let round = state.round + 1;
+    Ok(plain(state, effects, cx, 0).await?.round(round))
 }
 
 /// Records a result before it is used.
-async fn pays(work: View<WorkloadState>, effects: RunContext<SideEffectLog>, cx: TaskContext) -> NodeResult {
+async fn pays(state: View<WorkloadState>, effects: RunContext<SideEffectLog>, cx: TaskContext) -> NodeResult {
     let key = cx.idempotency_key().to_string();
     let compute = async {
         effects.record(SideEffectKind::Computed, &key, cx.node());
-        Ok::<u64, NodeError>(work.count)
+        Ok::<u64, NodeError>(state.count)
     };
     let paid = cx.once("pay", compute).await?;
     effects.record(SideEffectKind::Recorded, &key, cx.node());
-    Ok(plain(work, effects, cx, 1).await?.paid(paid))
+    Ok(plain(state, effects, cx, 1).await?.paid(paid))
 }
 
 async fn run_in_subgraph(
-    part: View<SubgraphState>,
+    state: View<SubgraphState>,
     effects: RunContext<SideEffectLog>,
     cx: TaskContext,
     milliseconds: u64,
 ) -> NodeResult<SubgraphStateUpdate> {
     perform_work(&effects, &cx, milliseconds).await;
-    let label = format!("{} {}", cx.node(), part.round);
-    Ok(SubgraphState::update().log(label.clone()).count(1_u64).marks((label, part.steps)).steps(1_u64))
+    let label = format!("{} {}", cx.node(), state.round);
+    Ok(SubgraphState::update().log(label.clone()).count(1_u64).marks((label, state.steps)).steps(1_u64))
 }

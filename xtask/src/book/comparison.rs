@@ -22,9 +22,9 @@ pub(super) fn engines(files: &[File]) -> Result<String, String> {
 pub(super) fn features(files: &[File]) -> Result<String, String> {
     let data = read(files)?;
     let engines = data.list("engines", &ENGINE)?;
-    let of_engines = |key: &str| engines.iter().map(|engine| engine.text(key)).collect::<Vec<_>>();
-    let keys = [vec!["name"], of_engines("id")].concat();
-    let header = [vec![""], of_engines("column")].concat();
+    let engine_texts = |key: &str| engines.iter().map(|engine| engine.text(key)).collect::<Vec<_>>();
+    let keys = [vec!["name"], engine_texts("id")].concat();
+    let header = [vec![""], engine_texts("column")].concat();
     let rows: Vec<_> = data.list("features", &keys)?.iter().map(|feature| feature.texts(&keys)).collect();
     Ok(markdown(&header, Alignment::Left, &rows))
 }

@@ -1,7 +1,7 @@
 //! The table of error codes in `book/src/errors.md`, from the error pages.
 //!
 //! The name is the first heading of a page; status and exit code are in its first line of text. The specification must
-//! agree if it lists the code, and the name must be that of `ErrorCode`. `tidy::book` checks that every code has a page.
+//! agree if it lists the code, and the name must be that of `ErrorCode`. `tidy::book` checks that each code has a page.
 
 use super::table::{Alignment, markdown};
 use crate::workspace::File;
@@ -11,22 +11,22 @@ const CHAPTER: &str = "spec/02-framework.md";
 /// The file that defines `ErrorCode`.
 const DEFINITION: &str = "crates/superstep-core/src/error/code.rs";
 
-/// Facts about an error code: code, name, HTTP status, exit code.
-type Facts<'a> = [&'a str; 4];
+/// Row of an error code: code, name, HTTP status, exit code.
+type CodeRow<'a> = [&'a str; 4];
 
 /// Returns the table of error codes.
 pub(super) fn table(files: &[File]) -> Result<String, String> {
     let chapter = files.iter().find(|file| file.path == CHAPTER).map_or("", |file| &file.text);
-    let specified: Vec<Facts<'_>> = chapter.lines().filter_map(specification_row).collect();
+    let specified: Vec<CodeRow<'_>> = chapter.lines().filter_map(specification_row).collect();
     let definition = files.iter().find(|file| file.path == DEFINITION).map_or("", |file| &file.text);
     let defined: Vec<(String, &str)> = definition.lines().filter_map(defined_code).collect();
     let mut rows = Vec::new();
     for page in files.iter().filter(|file| file.path.starts_with(FOLDER)) {
-        let facts = facts(page)?;
-        if let Some(other) = specified.iter().find(|row| row[0] == facts[0] && **row != facts) {
-            return Err(format!("{}: has {}; {CHAPTER} has {}", page.path, facts.join(", "), other.join(", ")));
+        let row = page_row(page)?;
+        if let Some(other) = specified.iter().find(|specified| specified[0] == row[0] && **specified != row) {
+            return Err(format!("{}: has {}; {CHAPTER} has {}", page.path, row.join(", "), other.join(", ")));
         }
-        let [code, name, status, exit_code] = facts;
+        let [code, name, status, exit_code] = row;
         if !defined.iter().any(|(number, defined)| number == code && *defined == name) {
             return Err(format!("{}: {DEFINITION} has no code {code} {name}", page.path));
         }
@@ -35,8 +35,8 @@ pub(super) fn table(files: &[File]) -> Result<String, String> {
     Ok(markdown(&["code", "name", "HTTP", "exit"], Alignment::Left, &rows))
 }
 
-/// Returns the facts of a page that starts with `# SS-001 InvalidGraph`, and then `HTTP 500 · exit 65 · …`.
-fn facts(page: &File) -> Result<Facts<'_>, String> {
+/// Returns the row of a page that starts with `# SS-001 InvalidGraph`, and then `HTTP 500 · exit 65 · …`.
+fn page_row(page: &File) -> Result<CodeRow<'_>, String> {
     let code = page.path.trim_start_matches(FOLDER).trim_end_matches(".md");
     let mut lines = page.text.lines().filter(|line| !line.is_empty());
     let name = lines.next().and_then(|line| line.strip_prefix("# ")?.strip_prefix(code)?.strip_prefix(' '));
@@ -50,16 +50,16 @@ fn facts(page: &File) -> Result<Facts<'_>, String> {
     }
 }
 
-/// Returns the facts of a row such as `| SS-001 | InvalidGraph | 500 | 65 |`.
-fn specification_row(line: &str) -> Option<Facts<'_>> {
+/// Returns the cells of a row such as `| SS-001 | InvalidGraph | 500 | 65 |`.
+fn specification_row(line: &str) -> Option<CodeRow<'_>> {
     let cells: Vec<&str> = line.strip_prefix("| ")?.strip_suffix(" |")?.split(" | ").collect();
-    cells.try_into().ok().filter(|facts: &Facts<'_>| facts[0].starts_with("SS-"))
+    cells.try_into().ok().filter(|row: &CodeRow<'_>| row[0].starts_with("SS-"))
 }
 
 /// Returns the code and the name in a line such as `    InvalidGraph = 1, 500, 65;`.
 fn defined_code(line: &str) -> Option<(String, &str)> {
-    let (name, facts) = line.trim().strip_suffix(';')?.split_once(" = ")?;
-    let number: u16 = facts.split(", ").next()?.parse().ok()?;
+    let (name, numbers) = line.trim().strip_suffix(';')?.split_once(" = ")?;
+    let number: u16 = numbers.split(", ").next()?.parse().ok()?;
     Some((format!("SS-{number:03}"), name))
 }
 
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn the_table_has_the_facts_of_the_pages() {
+    fn the_table_has_one_row_per_page() {
         let expected = "| code | name | HTTP | exit |\n|---|---|---|---|\n\
                         | [SS-001](errors/SS-001.md) | InvalidGraph | 500 | 65 |\n";
         assert_eq!(rendered(PAGE, ROW).as_deref(), Ok(expected));
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_without_facts_is_reported() {
+    fn a_page_without_a_valid_header_is_reported() {
         let check = |page: &str, problem: &str| {
             assert_eq!(rendered(page, ROW).unwrap_err(), format!("book/src/errors/SS-001.md: {problem}"));
         };

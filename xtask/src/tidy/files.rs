@@ -1,4 +1,5 @@
-//! Rules for files: names, sizes, module comments, ignored tests, comments that postpone work, test binaries, URLs, the changelog.
+//! Rules for files: names, sizes, module comments, ignored tests, comments that postpone work, test binaries, URLs,
+//! the changelog.
 //!
 //! Checks paths and text only; `architecture` has the rules for code.
 

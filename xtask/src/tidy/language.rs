@@ -75,11 +75,11 @@ pub(super) fn check(files: &[File]) -> Vec<(&'static str, Vec<String>)> {
     let exceptions = files.iter().find(|file| file.path == exceptions::PATH).map_or("", |file| &file.text);
     problems.extend(exceptions::apply(exceptions, &mut violations));
     violations.sort_by(|a, b| (&a.path, a.line).cmp(&(&b.path, b.line)));
-    let of_check = |check: Check| {
+    let violations_of = |check: Check| {
         let violations = violations.iter().filter(|violation| violation.check == check);
         (check.rule(), violations.map(Violation::to_string).collect())
     };
-    [("the language rules can be applied", problems)].into_iter().chain(Check::ALL.map(of_check)).collect()
+    [("the language rules can be applied", problems)].into_iter().chain(Check::ALL.map(violations_of)).collect()
 }
 
 /// Returns the violations in all files, and the errors of files that cannot be parsed.

@@ -36,8 +36,7 @@ struct RawConfig {
     synonyms: Option<PathBuf>,
     #[serde(default)]
     examples: Vec<String>,
-    #[serde(default)]
-    #[serde(rename = "keep_facts")]
+    #[serde(default, rename = "keep_facts")]
     remember_facts: bool,
     bigquery: Option<RawBigQuery>,
     web: Option<RawWeb>,
@@ -90,18 +89,18 @@ impl ConfigFile {
     /// a secret that does not exist.
     pub fn load(file: &Path, variable: impl Fn(&str) -> Option<String>) -> Result<Self> {
         let text = fs::read_to_string(file).map_err(|error| {
-            let fact = format!("the assistant configuration `{}` cannot be read: {}", file.display(), error.kind());
-            Error::new(ErrorCode::ConfigInvalid, fact)
+            let message = format!("the assistant configuration `{}` cannot be read: {}", file.display(), error.kind());
+            Error::new(ErrorCode::ConfigInvalid, message)
         })?;
-        let written: RawConfig = toml::from_str(&text).map_err(|error| parse_error(file, &text, &error))?;
+        let raw: RawConfig = toml::from_str(&text).map_err(|error| parse_error(file, &text, &error))?;
         let directory = file.parent().unwrap_or(Path::new(""));
         let mut reader = ConfigReader { directory, variable, problems: Vec::new() };
-        let loaded = reader.installation(written);
+        let loaded = reader.resolve(raw);
         match reader.problems.is_empty() {
             true => loaded,
             false => {
-                let fact = format!("the assistant configuration `{}` is invalid", file.display());
-                Err(Error::with_diagnostics(ErrorCode::ConfigInvalid, fact, reader.problems))
+                let message = format!("the assistant configuration `{}` is invalid", file.display());
+                Err(Error::with_diagnostics(ErrorCode::ConfigInvalid, message, reader.problems))
             }
         }
     }
@@ -129,9 +128,9 @@ impl ConfigFile {
         for (server, token) in &self.mcp_servers {
             let connected = settings.connect(std::slice::from_ref(server), |_| token.clone()).await;
             settings = connected.map_err(|error| {
-                let fact = format!("the MCP server `{}` of `mcp_servers`: {}", server.name, error.message());
+                let message = format!("the MCP server `{}` of `mcp_servers`: {}", server.name, error.message());
                 let help = error.help().unwrap_or("correct its entry, or remove it").to_owned();
-                Error::new(error.code(), fact).with_help(help)
+                Error::new(error.code(), message).with_help(help)
             })?;
         }
         Ok(settings)
@@ -146,24 +145,24 @@ struct ConfigReader<'a, V> {
 }
 
 impl<V: Fn(&str) -> Option<String>> ConfigReader<'_, V> {
-    fn installation(&mut self, written: RawConfig) -> Result<ConfigFile> {
-        let folder = self.directory.join(written.folder.unwrap_or_default());
+    fn resolve(&mut self, raw: RawConfig) -> Result<ConfigFile> {
+        let folder = self.directory.join(raw.folder.unwrap_or_default());
         // An empty path is the current folder, which has no name that an error could show.
         let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
         let mut settings = AssistantSettings::new(folder);
-        settings.policy = written.policy.map(|path| self.directory.join(path));
-        settings.profiles = written.profiles.map(|path| self.directory.join(path));
-        settings.synonyms = written.synonyms.map(|path| self.directory.join(path));
-        settings.data = written.data.map(|path| self.directory.join(path));
-        settings.documents = written.handbook.map(|path| self.directory.join(path));
-        settings.examples = written.examples;
-        settings.remember_facts = written.remember_facts;
+        settings.policy = raw.policy.map(|path| self.directory.join(path));
+        settings.profiles = raw.profiles.map(|path| self.directory.join(path));
+        settings.synonyms = raw.synonyms.map(|path| self.directory.join(path));
+        settings.data = raw.data.map(|path| self.directory.join(path));
+        settings.documents = raw.handbook.map(|path| self.directory.join(path));
+        settings.examples = raw.examples;
+        settings.remember_facts = raw.remember_facts;
         self.check_paths(&settings);
-        settings.bigquery = written.bigquery.map(|bigquery| self.bigquery(bigquery)).transpose()?.map(Arc::new);
-        settings.web = written.web.map(|RawWeb { hosts, private, search }| WebSettings { hosts, private, search });
+        settings.bigquery = raw.bigquery.map(|bigquery| self.bigquery(bigquery)).transpose()?.map(Arc::new);
+        settings.web = raw.web.map(|RawWeb { hosts, private, search }| WebSettings { hosts, private, search });
         let mut names = BTreeSet::new();
         let mut mcp_servers = Vec::new();
-        for (number, server) in written.mcp_servers.into_iter().enumerate() {
+        for (number, server) in raw.mcp_servers.into_iter().enumerate() {
             if !names.insert(server.name.clone()) {
                 self.reject(format!("mcp_servers.{number}.name"), "another server has this name", "use a unique name");
             }
@@ -174,66 +173,66 @@ impl<V: Fn(&str) -> Option<String>> ConfigReader<'_, V> {
 
     /// Checks that all required paths and all configured paths exist.
     fn check_paths(&mut self, settings: &AssistantSettings) {
-        let needed = [("policy", settings.policy()), ("profiles", settings.profiles()), ("data", settings.data())];
-        let named = [("synonyms", settings.synonyms.clone()), ("handbook", settings.documents.clone())];
-        let named = named.into_iter().filter_map(|(key, path)| Some((key, path?)));
-        for (key, path) in needed.into_iter().chain(named).filter(|(_, path)| !path.exists()) {
-            let fact = format!("`{}` not found", path.display());
-            self.reject(key, fact, "paths are relative to the folder of the configuration file");
+        let required = [("policy", settings.policy()), ("profiles", settings.profiles()), ("data", settings.data())];
+        let configured = [("synonyms", settings.synonyms.clone()), ("handbook", settings.documents.clone())];
+        let configured = configured.into_iter().filter_map(|(key, path)| Some((key, path?)));
+        for (key, path) in required.into_iter().chain(configured).filter(|(_, path)| !path.exists()) {
+            let message = format!("`{}` not found", path.display());
+            self.reject(key, message, "paths are relative to the folder of the configuration file");
         }
     }
 
-    fn bigquery(&mut self, written: RawBigQuery) -> Result<BigQuery> {
-        if written.datasets.is_empty() {
+    fn bigquery(&mut self, raw: RawBigQuery) -> Result<BigQuery> {
+        if raw.datasets.is_empty() {
             self.reject("bigquery.datasets", "the list is empty", "list the data sets that may be queried");
         }
-        let token = self.secret("bigquery.token", &written.token).unwrap_or_else(|| Secret::new(""));
-        let mut bigquery = BigQuery::new(written.project, written.datasets, token)?;
-        if let Some(bytes) = written.max_bytes {
+        let token = self.secret("bigquery.token", &raw.token).unwrap_or_else(|| Secret::new(""));
+        let mut bigquery = BigQuery::new(raw.project, raw.datasets, token)?;
+        if let Some(bytes) = raw.max_bytes {
             bigquery = bigquery.max_bytes(bytes);
         }
-        Ok(match written.address {
+        Ok(match raw.address {
             Some(address) => bigquery.address(address),
             None => bigquery,
         })
     }
 
-    fn server(&mut self, number: usize, written: RawMcpServer) -> Option<(McpServerSettings, Option<Secret>)> {
-        let at = format!("mcp_servers.{number}");
-        let for_url = [("allow", !written.allow.is_empty()), ("token", written.token.is_some())];
-        let for_program = [("args", !written.args.is_empty()), ("env", !written.env.is_empty())];
-        let RawMcpServer { name, command, args, env, url, allow, token, pin, trusted } = written;
+    fn server(&mut self, number: usize, raw: RawMcpServer) -> Option<(McpServerSettings, Option<Secret>)> {
+        let pointer = format!("mcp_servers.{number}");
+        let for_url = [("allow", !raw.allow.is_empty()), ("token", raw.token.is_some())];
+        let for_program = [("args", !raw.args.is_empty()), ("env", !raw.env.is_empty())];
+        let RawMcpServer { name, command, args, env, url, allow, token, pin, trusted } = raw;
         let transport = match (command, url) {
             (Some(command), None) => {
-                self.reject_conflicting_keys(&at, "command", for_url);
-                McpTransport::Program { command, args, env: self.variables(&at, env) }
+                self.reject_conflicting_keys(&pointer, "command", for_url);
+                McpTransport::Program { command, args, env: self.variables(&pointer, env) }
             }
             (None, Some(url)) => {
-                self.reject_conflicting_keys(&at, "url", for_program);
+                self.reject_conflicting_keys(&pointer, "url", for_program);
                 McpTransport::Http { url, allow }
             }
             _ => {
                 let help = "set `command` for a program, or `url` for an HTTP server";
-                self.reject(at, "exactly one transport is required", help);
+                self.reject(pointer, "exactly one transport is required", help);
                 return None;
             }
         };
-        let token = token.and_then(|token| self.secret(&format!("{at}.token"), &token));
+        let token = token.and_then(|token| self.secret(&format!("{pointer}.token"), &token));
         Some((McpServerSettings { name, transport, tool_list_hash: pin, trusted }, token))
     }
 
     /// Rejects keys that have no effect next to another key, because the user relies on them.
-    fn reject_conflicting_keys(&mut self, at: &str, transport: &str, keys: [(&str, bool); 2]) {
-        for (key, _) in keys.into_iter().filter(|(_, is_given)| *is_given) {
-            self.reject(format!("{at}.{key}"), format!("it cannot be combined with `{transport}`"), "remove it");
+    fn reject_conflicting_keys(&mut self, pointer: &str, transport: &str, keys: [(&str, bool); 2]) {
+        for (key, _) in keys.into_iter().filter(|(_, is_set)| *is_set) {
+            self.reject(format!("{pointer}.{key}"), format!("it cannot be combined with `{transport}`"), "remove it");
         }
     }
 
     /// Resolves the environment variables of a server process.
-    fn variables(&mut self, at: &str, env: BTreeMap<String, String>) -> BTreeMap<String, Secret> {
+    fn variables(&mut self, pointer: &str, env: BTreeMap<String, String>) -> BTreeMap<String, Secret> {
         let mut variables = BTreeMap::new();
         for (name, reference) in env {
-            let value = self.secret(&format!("{at}.env.{name}"), &reference);
+            let value = self.secret(&format!("{pointer}.env.{name}"), &reference);
             variables.extend(value.map(|value| (name, value)));
         }
         variables
@@ -252,13 +251,13 @@ impl<V: Fn(&str) -> Option<String>> ConfigReader<'_, V> {
         match resolved.map(|text| text.trim_end_matches(['\r', '\n']).to_owned()) {
             Ok(text) if !text.is_empty() => return Some(Secret::new(text)),
             Ok(_) => self.reject(key, "it is empty", HELP),
-            Err(fact) => self.reject(key, fact, HELP),
+            Err(message) => self.reject(key, message, HELP),
         }
         None
     }
 
-    fn reject(&mut self, key: impl Into<String>, fact: impl Into<String>, help: &str) {
-        self.problems.push(Diagnostic { pointer: key.into(), message: fact.into(), help: Some(help.to_owned()) });
+    fn reject(&mut self, key: impl Into<String>, message: impl Into<String>, help: &str) {
+        self.problems.push(Diagnostic { pointer: key.into(), message: message.into(), help: Some(help.to_owned()) });
     }
 }
 
@@ -275,8 +274,8 @@ fn parse_error(file: &Path, text: &str, error: &toml::de::Error) -> Error {
         format!(" line {}, `{key}`:", line + 1)
     });
     let location = location.unwrap_or_else(|| ":".to_owned());
-    let fact = format!("the assistant configuration `{}`{location} {message}", file.display());
-    Error::new(ErrorCode::ConfigInvalid, fact)
+    let message = format!("the assistant configuration `{}`{location} {message}", file.display());
+    Error::new(ErrorCode::ConfigInvalid, message)
 }
 
 /// Returns the key of the last of these lines, with the name of its table.

@@ -131,11 +131,11 @@ impl AssistantSettings {
 
     /// Returns the folder of the documents. A configured folder must exist; the default folder is optional.
     pub(super) fn handbook(&self) -> Option<PathBuf> {
-        let usual = || Some(self.folder.join("handbook")).filter(|folder| folder.is_dir());
-        self.documents.clone().or_else(usual)
+        let default_folder = || Some(self.folder.join("handbook")).filter(|folder| folder.is_dir());
+        self.documents.clone().or_else(default_folder)
     }
 
-    fn path_or_default(&self, path: Option<&Path>, usual: &str) -> PathBuf {
-        path.map_or_else(|| self.folder.join(usual), Path::to_path_buf)
+    fn path_or_default(&self, path: Option<&Path>, default_name: &str) -> PathBuf {
+        path.map_or_else(|| self.folder.join(default_name), Path::to_path_buf)
     }
 }

@@ -26,7 +26,7 @@ const CATALOG_TIMEOUT: Duration = Duration::from_secs(120);
 /// Time limits for sampling one view and all views.
 const VIEW_TIMEOUTS: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(5)];
 /// Number of steps of SQLite's virtual machine between two checks of the deadline.
-const STEPS: i32 = 1_000;
+const STEPS_PER_CHECK: i32 = 1_000;
 
 /// A value as text, and true if its SQL type was text.
 type SampledValue = (bool, String);
@@ -163,18 +163,18 @@ impl Catalog {
     /// Returns an error that names the table that cannot be read.
     pub(super) fn from_connection(connection: &mut Connection, schema: &str) -> Result<Self, CatalogError> {
         let listing = list_tables(connection)?;
-        let (views, own): (Vec<_>, Vec<_>) = listing.iter().partition(|(.., is_view)| *is_view);
+        let (views, base_tables): (Vec<_>, Vec<_>) = listing.iter().partition(|(.., is_view)| *is_view);
         let mut tables = Vec::new();
         set_deadline(connection, Some(Instant::now() + CATALOG_TIMEOUT))?;
-        for (name, sql, _) in own {
-            let table = Table::of(connection, name, sql, schema);
+        for (name, sql, _) in base_tables {
+            let table = Table::read(connection, name, sql, schema);
             tables.push(table.map_err(|cause| CatalogError { table: Some(name.clone()), cause })?);
         }
-        let [each, all] = VIEW_TIMEOUTS;
-        let last = Instant::now() + all;
+        let [per_view, all_views] = VIEW_TIMEOUTS;
+        let last_deadline = Instant::now() + all_views;
         for (name, sql, _) in views {
-            set_deadline(connection, Some(last.min(Instant::now() + each)))?;
-            match Table::of_view(connection, name, sql, schema) {
+            set_deadline(connection, Some(last_deadline.min(Instant::now() + per_view)))?;
+            match Table::read_view(connection, name, sql, schema) {
                 Ok(view) => tables.push(view),
                 Err(cause) => tracing::warn!(view = %name, "a view cannot be read and is skipped: {cause}"),
             }
@@ -187,15 +187,15 @@ impl Catalog {
 
 /// Lists tables and views: name, SQL of the declaration, true for a view.
 fn list_tables(connection: &Connection) -> Result<Vec<(String, String, bool)>> {
-    let list = "SELECT name, coalesce(sql, ''), type = 'view' FROM sqlite_schema
+    let sql = "SELECT name, coalesce(sql, ''), type = 'view' FROM sqlite_schema
         WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name";
-    let mut statement = connection.prepare(list)?;
+    let mut statement = connection.prepare(sql)?;
     statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect()
 }
 
 /// Aborts queries on the connection at the deadline; without a deadline they are not limited.
 fn set_deadline(connection: &mut Connection, deadline: Option<Instant>) -> Result<()> {
-    connection.progress_handler(STEPS, deadline.map(|deadline| move || Instant::now() >= deadline))
+    connection.progress_handler(STEPS_PER_CHECK, deadline.map(|deadline| move || Instant::now() >= deadline))
 }
 
 impl Table {
@@ -205,7 +205,7 @@ impl Table {
         self.columns.iter().find(|column| column.name.eq_ignore_ascii_case(name))
     }
 
-    fn of(connection: &Connection, name: &str, sql: &str, schema: &str) -> Result<Self> {
+    fn read(connection: &Connection, name: &str, sql: &str, schema: &str) -> Result<Self> {
         let count = format!("SELECT count(*) FROM {}", quoted(name));
         let rows: i64 = connection.query_row(&count, [], |row| row.get(0))?;
         let rows = rows.unsigned_abs();
@@ -223,10 +223,12 @@ impl Table {
     }
 
     /// Reads a view without data of its base tables: rows are not counted, and no value is stored.
-    fn of_view(connection: &Connection, name: &str, sql: &str, schema: &str) -> Result<Self> {
+    fn read_view(connection: &Connection, name: &str, sql: &str, schema: &str) -> Result<Self> {
         let mut columns = columns(connection, name, sql)?;
         match sample_view(connection, name, columns.len()) {
-            Ok(values) => columns.iter_mut().zip(&values).for_each(|(it, values)| it.kind = infer_type(it, values)),
+            Ok(values) => {
+                columns.iter_mut().zip(&values).for_each(|(column, values)| column.kind = infer_type(column, values))
+            }
             Err(cause) => tracing::warn!(view = %name, "using the declared columns of a view: {cause}"),
         }
         Ok(Self {
@@ -238,7 +240,7 @@ impl Table {
         })
     }
 
-    /// Returns the number of rows if every user who may see the table may know that number.
+    /// Returns the number of rows; `None` for a view, whose rows may come from tables that the user must not see.
     #[must_use]
     pub fn visible_row_count(&self) -> Option<u64> {
         Some(self.rows).filter(|_| !self.is_view)
@@ -252,7 +254,7 @@ fn columns(connection: &Connection, table: &str, sql: &str) -> Result<Vec<Column
         let declared: String = row.get(1)?;
         Ok(Column {
             name: row.get(0)?,
-            kind: declared_kind(&declared),
+            kind: declared_type(&declared),
             comment: String::new(),
             samples: Vec::new(),
             distinct: Vec::new(),
@@ -271,12 +273,12 @@ fn columns(connection: &Connection, table: &str, sql: &str) -> Result<Vec<Column
         }
     }
     let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-    let notes = comments::column_comments(sql, &names);
-    columns.iter_mut().zip(notes).for_each(|(column, comment)| column.comment = comment);
+    let column_comments = comments::column_comments(sql, &names);
+    columns.iter_mut().zip(column_comments).for_each(|(column, comment)| column.comment = comment);
     Ok(columns)
 }
 
-fn declared_kind(declared: &str) -> ColumnType {
+fn declared_type(declared: &str) -> ColumnType {
     const KINDS: [(&str, ColumnType); 12] = [
         ("BOOL", ColumnType::Boolean),
         ("INT", ColumnType::Integer),
@@ -340,25 +342,25 @@ fn sample_value(value: ValueRef<'_>) -> SampledValue {
 /// Infers the type from values: SQLite has no types for dates and points in time, so they are declared as text.
 fn infer_type(column: &Column, values: &[SampledValue]) -> ColumnType {
     let all = |holds: fn(&str) -> bool| !values.is_empty() && values.iter().all(|(_, text)| holds(text));
-    let is_question = ["is_", "has_", "can_"].iter().any(|start| column.name.to_lowercase().starts_with(start));
+    let has_flag_name = ["is_", "has_", "can_"].iter().any(|start| column.name.to_lowercase().starts_with(start));
     match column.kind {
         ColumnType::Text | ColumnType::Other if all(is_date) => ColumnType::Date,
         ColumnType::Text | ColumnType::Other if all(is_time) => ColumnType::Time,
         ColumnType::Other if values.iter().any(|(is_text, _)| *is_text) => ColumnType::Text,
-        ColumnType::Integer if is_question && all(|text| matches!(text, "0" | "1")) => ColumnType::Boolean,
+        ColumnType::Integer if has_flag_name && all(|text| matches!(text, "0" | "1")) => ColumnType::Boolean,
         kind => kind,
     }
 }
 
 fn is_date(text: &str) -> bool {
-    let is_digit =
+    let is_valid =
         |index: usize, letter: char| if matches!(index, 4 | 7) { letter == '-' } else { letter.is_ascii_digit() };
-    text.len() == 10 && text.char_indices().all(|(index, letter)| is_digit(index, letter))
+    text.len() == 10 && text.char_indices().all(|(index, letter)| is_valid(index, letter))
 }
 
 fn is_time(text: &str) -> bool {
     text.get(..10).is_some_and(is_date)
-        && text.as_bytes().get(10).is_some_and(|between| matches!(between, b'T' | b' '))
+        && text.as_bytes().get(10).is_some_and(|separator| matches!(separator, b'T' | b' '))
         && text.get(11..16).is_some_and(|time| time.as_bytes()[2] == b':')
 }
 

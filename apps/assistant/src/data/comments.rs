@@ -3,7 +3,7 @@
 /// Returns the comment of each column of a `CREATE TABLE`: the text after the column and on the comment-only lines
 /// below.
 pub(super) fn column_comments(sql: &str, columns: &[&str]) -> Vec<String> {
-    let mut notes = vec![Vec::new(); columns.len()];
+    let mut comments = vec![Vec::new(); columns.len()];
     let mut current = None;
     let mut depth = 0_i32;
     for line in sql.lines() {
@@ -17,10 +17,10 @@ pub(super) fn column_comments(sql: &str, columns: &[&str]) -> Vec<String> {
         }
         depth += balance(code);
         if let (Some(index), Some(comment)) = (current, comment) {
-            notes[index].push(comment);
+            comments[index].push(comment);
         }
     }
-    notes.into_iter().map(|lines| lines.join(" ")).collect()
+    comments.into_iter().map(|lines| lines.join(" ")).collect()
 }
 
 /// Returns the comment lines directly above the `CREATE TABLE` of this table.
@@ -35,7 +35,7 @@ pub(super) fn table_comment(schema: &str, table: &str) -> String {
             }
             continue;
         }
-        if created(code).is_some_and(|name| name.eq_ignore_ascii_case(table)) {
+        if created_table(code).is_some_and(|name| name.eq_ignore_ascii_case(table)) {
             return above.join(" ");
         }
         above.clear();
@@ -44,7 +44,7 @@ pub(super) fn table_comment(schema: &str, table: &str) -> String {
 }
 
 /// Returns the name of the table if the line starts a `CREATE TABLE`.
-fn created(code: &str) -> Option<&str> {
+fn created_table(code: &str) -> Option<&str> {
     let mut words = code.split_whitespace();
     let is_create = words.next()?.eq_ignore_ascii_case("create");
     let mut word =

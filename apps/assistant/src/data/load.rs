@@ -56,14 +56,14 @@ pub(super) fn fill(connection: &mut Connection, files: Vec<(String, FileContent)
     }
     let mut count = 0;
     for (name, content) in &files {
-        let Some((table, ending)) = name.rsplit_once('.') else { continue };
-        let sheet = match ending.to_lowercase().as_str() {
-            "csv" => content.text().and_then(|text| sheet_of(&text)),
+        let Some((table, extension)) = name.rsplit_once('.') else { continue };
+        let table_data = match extension.to_lowercase().as_str() {
+            "csv" => content.text().and_then(|text| parse_csv(&text)),
             "parquet" => parquet::read_table(content),
             _ => continue,
         };
-        let sheet = sheet.map_err(|reason| load_error(name, &reason))?;
-        insert(connection, table, &sheet).map_err(|reason| load_error(name, &reason))?;
+        let table_data = table_data.map_err(|reason| load_error(name, &reason))?;
+        insert(connection, table, &table_data).map_err(|reason| load_error(name, &reason))?;
         count += 1;
     }
     if count == 0 {
@@ -96,7 +96,7 @@ impl FileContent {
     }
 }
 
-fn sheet_of(text: &str) -> Result<TableData, String> {
+fn parse_csv(text: &str) -> Result<TableData, String> {
     let mut reader = csv::ReaderBuilder::new().from_reader(text.as_bytes());
     let columns: Vec<String> =
         reader.headers().map_err(|cause| cause.to_string())?.iter().map(|name| name.trim().to_owned()).collect();
@@ -110,20 +110,20 @@ fn sheet_of(text: &str) -> Result<TableData, String> {
 }
 
 /// Inserts the rows into their table and creates the table if the schema does not declare it.
-fn insert(connection: &mut Connection, table: &str, sheet: &TableData) -> Result<(), String> {
+fn insert(connection: &mut Connection, table: &str, table_data: &TableData) -> Result<(), String> {
     let transaction = connection.transaction().map_err(|cause| cause.to_string())?;
     if !transaction.table_exists(None, table).map_err(|cause| cause.to_string())? {
-        let columns = sheet.columns.iter().zip(&sheet.declarations);
+        let columns = table_data.columns.iter().zip(&table_data.declarations);
         let columns: Vec<String> = columns.map(|(name, kind)| format!("{} {kind}", quoted(name))).collect();
         let create = format!("CREATE TABLE {} ({})", quoted(table), columns.join(", "));
         transaction.execute_batch(&create).map_err(|cause| cause.to_string())?;
     }
-    let names: Vec<String> = sheet.columns.iter().map(|name| quoted(name)).collect();
+    let names: Vec<String> = table_data.columns.iter().map(|name| quoted(name)).collect();
     let placeholders = vec!["?"; names.len()].join(", ");
     let insert = format!("INSERT INTO {} ({}) VALUES ({placeholders})", quoted(table), names.join(", "));
     {
         let mut statement = transaction.prepare(&insert).map_err(|cause| cause.to_string())?;
-        for (index, row) in sheet.rows.iter().enumerate() {
+        for (index, row) in table_data.rows.iter().enumerate() {
             statement.execute(params_from_iter(row)).map_err(|cause| format!("row {}: {cause}", index + 1))?;
         }
     }

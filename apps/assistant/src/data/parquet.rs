@@ -30,7 +30,7 @@ pub(super) fn read_table(content: &FileContent) -> Result<TableData, String> {
     for row in reader.get_row_iter(None).map_err(|cause| cause.to_string())? {
         let fields = row.map_err(|cause| cause.to_string())?.into_columns();
         for (declaration, (_, field)) in declarations.iter_mut().zip(&fields) {
-            *declaration = declared(field).unwrap_or(declaration);
+            *declaration = declared_type(field).unwrap_or(declaration);
         }
         rows.push(fields.into_iter().map(|(_, field)| value(field)).collect());
     }
@@ -38,7 +38,7 @@ pub(super) fn read_table(content: &FileContent) -> Result<TableData, String> {
 }
 
 /// Returns the declared type for a column with this value; a null value gives no type.
-fn declared(field: &Field) -> Option<&'static str> {
+fn declared_type(field: &Field) -> Option<&'static str> {
     match field {
         Field::Null => None,
         Field::Bool(_) => Some("BOOLEAN"),
@@ -63,7 +63,7 @@ fn value(field: Field) -> Value {
         Field::Double(number) => Value::Real(number),
         Field::Decimal(number) => Value::Text(decimal(&number)),
         Field::Str(text) => Value::Text(text),
-        Field::Date(days) => text(day(days), days),
+        Field::Date(days) => text(date(days), days),
         Field::TimestampMillis(time) => text(Timestamp::from_millisecond(time).ok(), time),
         Field::TimestampMicros(time) => text(Timestamp::from_microsecond(time).ok(), time),
         Field::Bytes(bytes) => match bytes.as_utf8() {
@@ -93,7 +93,7 @@ fn text(time: Option<impl ToString>, number: impl Into<i64>) -> Value {
     time.map_or_else(|| Value::Integer(number.into()), |time| Value::Text(time.to_string()))
 }
 
-fn day(days: i32) -> Option<Date> {
+fn date(days: i32) -> Option<Date> {
     Date::constant(1970, 1, 1).checked_add(Span::new().try_days(days).ok()?).ok()
 }
 

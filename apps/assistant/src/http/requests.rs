@@ -25,11 +25,11 @@ pub(crate) struct SendMessageRequest {
     #[serde(default)]
     pub(crate) format: StreamFormat,
     /// Keep the turn running when the client disconnects, so that it can reconnect (default: true).
-    #[serde(default = "yes")]
+    #[serde(default = "detach_by_default")]
     pub(crate) detach: bool,
 }
 
-const fn yes() -> bool {
+const fn detach_by_default() -> bool {
     true
 }
 
@@ -38,8 +38,8 @@ impl SendMessageRequest {
     pub(crate) fn thread(&self) -> Result<Option<ThreadId>, Problem> {
         let Some(id) = self.session_id.as_deref() else { return Ok(None) };
         // URL paths are normalised, so ids of dots only are not addressable, and two ids are routes.
-        let is_taken = ["settings", "memory"].contains(&id);
-        if !ThreadId::from(id).is_valid() || id.chars().all(|letter| letter == '.') || is_taken {
+        let is_route = ["settings", "memory"].contains(&id);
+        if !ThreadId::from(id).is_valid() || id.chars().all(|letter| letter == '.') || is_route {
             let error =
                 ValidationError::new(format!("`{id}` is not a valid conversation id")).with_pointer("/sessionId");
             let help = "use 1 to 128 letters, digits and `_ . : -`, not only dots, and neither `settings` nor `memory`";
@@ -64,10 +64,10 @@ impl SendMessageRequest {
         json!({ "messages": [{ "role": "user", "content": self.message, "id": id }], "user_id": self.user_id })
     }
 
-    /// Returns the options that are stored with the run; `before` are the options of the previous turn.
-    pub(crate) fn options(&self, before: Option<&TurnOptions>) -> TurnOptions {
-        let usual = || before.and_then(|before| before.model.clone());
-        TurnOptions { user_id: self.user_id.clone(), model: self.model.clone().or_else(usual) }
+    /// Returns the options that are stored with the run; `previous` are the options of the previous turn.
+    pub(crate) fn options(&self, previous: Option<&TurnOptions>) -> TurnOptions {
+        let previous_model = || previous.and_then(|previous| previous.model.clone());
+        TurnOptions { user_id: self.user_id.clone(), model: self.model.clone().or_else(previous_model) }
     }
 }
 

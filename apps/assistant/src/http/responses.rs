@@ -19,7 +19,7 @@ pub(super) async fn session_response(
     record: &ThreadRecord,
 ) -> Result<Value, Problem> {
     let thread_state = CONVERSATIONS.state(runs, &record.thread).await?;
-    let state = thread_state.as_ref().map(conversation).transpose()?;
+    let state = thread_state.as_ref().map(agent_state).transpose()?;
     let messages = state.as_ref().map(|state| messages(state, app_state)).unwrap_or_default();
     let options = TurnOptions::from_json(&CONVERSATIONS.latest_context(runs, record).await?);
     Ok(json!({
@@ -84,7 +84,7 @@ pub(super) fn run_error_problem(failure: &RunError, thread: &ThreadId) -> Proble
     }
 }
 
-fn conversation(state: &ThreadState) -> Result<AgentState, Problem> {
+fn agent_state(state: &ThreadState) -> Result<AgentState, Problem> {
     serde_json::from_value(state.values.clone()).map_err(|error| Error::internal(error.to_string()).into())
 }
 
@@ -122,12 +122,12 @@ fn messages(state: &AgentState, app_state: &AssistantAppState) -> Vec<Value> {
 /// Returns the sources behind the reference numbers of an answer.
 fn references(message: &Message, state: &AgentState, app_state: &AssistantAppState) -> Vec<Value> {
     let saved = message.metadata.get("references").and_then(Value::as_array);
-    saved.into_iter().flatten().map(|reference| shown_reference(reference, state, app_state)).collect()
+    saved.into_iter().flatten().map(|reference| reference_json(reference, state, app_state)).collect()
 }
 
-fn shown_reference(reference: &Value, state: &AgentState, app_state: &AssistantAppState) -> Value {
-    let is_it = |call: &&ToolCall| reference["call"] == call.id.as_str();
-    let call = state.messages.iter().flat_map(|message| &message.tool_calls).find(is_it);
+fn reference_json(reference: &Value, state: &AgentState, app_state: &AssistantAppState) -> Value {
+    let is_call = |call: &&ToolCall| reference["call"] == call.id.as_str();
+    let call = state.messages.iter().flat_map(|message| &message.tool_calls).find(is_call);
     let argument = |name: &str| call.and_then(|call| call.args.get(name)).and_then(Value::as_str);
     let source = reference["source"].as_str().unwrap_or_default();
     let (source, query) = match reference["tool"].as_str() {
@@ -142,14 +142,14 @@ fn shown_reference(reference: &Value, state: &AgentState, app_state: &AssistantA
 
 /// Returns the calls of the last plan with their outcomes.
 fn plan(state: &AgentState) -> Vec<Value> {
-    let of = |call: &PlannedCall| {
+    let call_json = |call: &PlannedCall| {
         let mut entry = json!(call);
-        let is_its = |message: &&Message| message.tool_call_id.as_deref() == Some(call.id.as_str());
-        if let Some(message) = state.tool_outputs.iter().find(is_its) {
+        let is_result = |message: &&Message| message.tool_call_id.as_deref() == Some(call.id.as_str());
+        if let Some(message) = state.tool_outputs.iter().find(is_result) {
             entry["status"] = json!(if message.status == ToolStatus::Success { "success" } else { "error" });
             entry["output"] = json!(message.text());
         }
         entry
     };
-    state.tool_calls.iter().map(of).collect()
+    state.tool_calls.iter().map(call_json).collect()
 }

@@ -38,25 +38,25 @@ pub(crate) async fn pending_interrupt(
         Some(_) => format!("conversation `{thread}` has another open question"),
         None => format!("conversation `{thread}` has no open question"),
     };
-    let other = || {
+    let not_open = || {
         Problem::conflict(detail)
             .with_thread(thread)
             .with_hint("`waiting.id` of the conversation is the id of the open question")
     };
-    open.find(|question| question.id.to_string() == id).cloned().ok_or_else(other)
+    open.find(|interrupt| interrupt.id.to_string() == id).cloned().ok_or_else(not_open)
 }
 
 /// Converts an answer into the resume value of the graph.
 ///
 /// # Errors
 /// Returns a problem with status 422 if the answer does not fit the interrupt.
-pub(crate) fn resume_value(answering: ResumeRequest, question: &Value) -> Result<Value, Problem> {
-    match (question["kind"].as_str(), answering.answer) {
-        (Some("approval"), answer) => parse_decision(answer, &question["decisions"]),
+pub(crate) fn resume_value(request: ResumeRequest, interrupt: &Value) -> Result<Value, Problem> {
+    match (interrupt["kind"].as_str(), request.answer) {
+        (Some("approval"), answer) => parse_decision(answer, &interrupt["decisions"]),
         // The error omits the text itself, because its length is not limited.
         (_, Value::String(text)) if text.chars().count() > MAX_ANSWER_CHARS => {
-            let fact = format!("expected at most {MAX_ANSWER_CHARS} characters, got {}", text.chars().count());
-            Err(invalid("/answer", &fact, "shorten the answer"))
+            let message = format!("expected at most {MAX_ANSWER_CHARS} characters, got {}", text.chars().count());
+            Err(invalid("/answer", &message, "shorten the answer"))
         }
         (_, Value::String(text)) if !text.trim().is_empty() => Ok(Value::String(text)),
         _ => Err(invalid("/answer", "expected a text that is not empty", "enter an answer")),
@@ -84,7 +84,7 @@ enum DecisionInput {
     Deny,
 }
 
-fn parse_decision(answer: Value, offered: &Value) -> Result<Value, Problem> {
+fn parse_decision(answer: Value, allowed: &Value) -> Result<Value, Problem> {
     const HELP: &str = "send `allow_once`, `allow_session`, `change` with `arguments`, or `deny`";
     let input: ToolDecisionInput =
         serde_json::from_value(answer).map_err(|error| invalid("/answer", &error.to_string(), HELP))?;
@@ -97,16 +97,16 @@ fn parse_decision(answer: Value, offered: &Value) -> Result<Value, Problem> {
     if (decision == DecisionKind::Edit) != input.arguments.is_some() {
         return Err(invalid("/answer/arguments", "required with `change`, not allowed otherwise", HELP));
     }
-    if offered.as_array().is_some_and(|offered| !offered.contains(&json!(decision))) {
-        return Err(invalid("/answer/decision", &format!("allowed decisions: {offered}"), "send one of them"));
+    if allowed.as_array().is_some_and(|allowed| !allowed.contains(&json!(decision))) {
+        return Err(invalid("/answer/decision", &format!("allowed decisions: {allowed}"), "send one of them"));
     }
     Ok(json!(Decision { decision, args: input.arguments, reason: input.reason }))
 }
 
-fn invalid(pointer: &str, fact: &str, help: &str) -> Problem {
+fn invalid(pointer: &str, message: &str, help: &str) -> Problem {
     Problem::invalid(
         "the answer does not match the question",
-        [ValidationError::new(fact).with_pointer(pointer).with_help(help).into()],
+        [ValidationError::new(message).with_pointer(pointer).with_help(help).into()],
     )
 }
 

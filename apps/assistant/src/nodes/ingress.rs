@@ -29,22 +29,22 @@ pub(crate) async fn ingress(
     context: RunContext<AssistantContext>,
     cx: TaskContext,
 ) -> Result<AgentStateUpdate, NodeError> {
-    questions(&state.messages, &context.policy)?;
+    validate_messages(&state.messages, &context.policy)?;
     let profile = profile(&state.user_id, &context.policy, &context.profiles)?;
     count_turn(&state.user_id, profile, &context.policy, &cx).await?;
-    let rights = context.policy.permissions(profile);
+    let permissions = context.policy.permissions(profile);
     let mut user_data = BTreeMap::from([
         ("name".to_owned(), json!(profile.name)),
         ("role".to_owned(), json!(profile.role)),
         ("permissions".to_owned(), json!(profile.permissions)),
         ("preferences".to_owned(), json!(profile.preferences)),
-        ("rights".to_owned(), json!(rights)),
+        ("rights".to_owned(), json!(permissions)),
     ]);
     user_data.retain(|key, value| state.user_context.get(key) != Some(value));
-    let (violated_rule, marked) = apply_policy_rules(&state.messages, &context.policy);
-    let noted = violated_rule.map(|rule| {
-        let note = json!({ "name": rule.name, "answer": rule.answer, "needs_person": rule.needs_person });
-        (scratchpad::REJECTION.to_owned(), note)
+    let (violated_rule, marked_messages) = apply_policy_rules(&state.messages, &context.policy);
+    let rejection = violated_rule.map(|rule| {
+        let entry = json!({ "name": rule.name, "answer": rule.answer, "needs_person": rule.needs_person });
+        (scratchpad::REJECTION.to_owned(), entry)
     });
     #[expect(
         clippy::cast_precision_loss,
@@ -54,15 +54,15 @@ pub(crate) async fn ingress(
     let mut update = AgentState::update()
         .phase(Phase::Plan)
         .safety_check(violated_rule.is_none())
-        .scratchpad(Overwrite(noted.into_iter().collect::<BTreeMap<String, Value>>()))
+        .scratchpad(Overwrite(rejection.into_iter().collect::<BTreeMap<String, Value>>()))
         .retry_count(0_u32)
         .start_time(seconds)
         .next_step(None)
         .tool_calls(Vec::new())
         .tool_outputs(Vec::new())
         .verdict(None);
-    if !marked.is_empty() {
-        update = update.messages(marked);
+    if !marked_messages.is_empty() {
+        update = update.messages(marked_messages);
     }
     if !user_data.is_empty() {
         update = update.user_context(user_data);
@@ -84,37 +84,41 @@ impl AgentState {
     pub fn turn_input(context: &AssistantContext, user: &str, message: &str) -> Result<AgentStateUpdate> {
         profile(user, &context.policy, &context.profiles)?;
         let message = Message::user(message);
-        question(&message, &context.policy)?;
+        validate_message(&message, &context.policy)?;
         Ok(Self::input().user_id(user).messages(message))
     }
 }
 
 /// Accepts an input whose last message is from the user, if all messages of the user can be checked.
-fn questions(messages: &Messages, policy: &Policy) -> Result<()> {
+fn validate_messages(messages: &Messages, policy: &Policy) -> Result<()> {
     let last = messages.last().ok_or_else(|| invalid("the input has no message"))?;
     if last.role != Role::User {
         return Err(invalid("the last message is not from the user"));
     }
-    messages.iter().rev().take_while(|message| message.role == Role::User).try_for_each(|new| question(new, policy))
+    messages
+        .iter()
+        .rev()
+        .take_while(|message| message.role == Role::User)
+        .try_for_each(|new| validate_message(new, policy))
 }
 
 /// Accepts messages with text up to the size limit.
-fn question(message: &Message, policy: &Policy) -> Result<()> {
+fn validate_message(message: &Message, policy: &Policy) -> Result<()> {
     let (text, limit) = (message.text(), policy.message_bytes());
     if text.trim().is_empty() {
         return Err(invalid("the message is empty"));
     }
     if text.len() > limit {
-        let fact = format!("the message has {} bytes; the maximum is {limit}", text.len());
-        return Err(Error::new(ErrorCode::TooLarge, fact).with_help("send a shorter message"));
+        let problem = format!("the message has {} bytes; the maximum is {limit}", text.len());
+        return Err(Error::new(ErrorCode::TooLarge, problem).with_help("send a shorter message"));
     }
     Ok(())
 }
 
 fn invalid(message: &str) -> Error {
     let problem = Diagnostic { pointer: "/messages".to_owned(), message: message.to_owned(), help: None };
-    let fact = format!("invalid input: {message}");
-    Error::with_diagnostics(ErrorCode::InputInvalid, fact, vec![problem])
+    let summary = format!("invalid input: {message}");
+    Error::with_diagnostics(ErrorCode::InputInvalid, summary, vec![problem])
 }
 
 /// Returns the rule that stops the turn, and all messages that break a rule, marked so that the user still sees
@@ -124,15 +128,15 @@ fn invalid(message: &str) -> Error {
 /// message that is already marked is hidden from models and does not stop a later turn; the last message is the
 /// question and is checked whatever mark it has.
 fn apply_policy_rules<'a>(messages: &Messages, policy: &'a Policy) -> (Option<&'a PolicyRule>, Vec<Message>) {
-    let (mut violated_rule, mut marked) = (None, Vec::new());
+    let (mut violated_rule, mut marked_messages) = (None, Vec::new());
     for (index, message) in messages.iter().enumerate().filter(|(_, message)| message.role == Role::User) {
-        let is_known = message.metadata.contains_key(RULE) && index + 1 < messages.len();
-        if let Some(rule) = policy.matching_rule(&message.text()).filter(|_| !is_known) {
-            marked.push(message.clone().with_metadata(RULE, rule.name.as_str()));
+        let is_marked = message.metadata.contains_key(RULE) && index + 1 < messages.len();
+        if let Some(rule) = policy.matching_rule(&message.text()).filter(|_| !is_marked) {
+            marked_messages.push(message.clone().with_metadata(RULE, rule.name.as_str()));
             violated_rule = Some(rule);
         }
     }
-    (violated_rule, marked)
+    (violated_rule, marked_messages)
 }
 
 fn profile<'a>(user: &str, policy: &Policy, profiles: &'a Profiles) -> Result<&'a Profile> {
@@ -150,18 +154,18 @@ async fn count_turn(user: &str, profile: &Profile, policy: &Policy, cx: &TaskCon
     let (hour, turn) = (cx.now() / HOUR, cx.idempotency_key().to_string());
     let [users, user, turns] = memory::user_namespace(user, "turns");
     let namespace = [users, user, turns, hour.to_string()];
-    let counted = PutOp::new(namespace.clone(), turn.as_str(), true).index(IndexFields::None);
-    store.put_with(counted.ttl(TURN_RETENTION)).await?;
-    let (allowed, most) = (usize::try_from(limit).unwrap_or(MAX_TURNS), MAX_TURNS);
-    let started = store.search(SearchOp::new(namespace.clone()).limit(most).refresh(false)).await?;
-    let started_at =
-        |key: &str| started.iter().map(|hit| &hit.item).find(|item| item.key == key).map(|item| item.created_at);
-    let own = (started_at(&turn), &turn);
-    let before = started.iter().filter(|hit| (Some(hit.item.created_at), &hit.item.key) < own).count();
-    if before >= allowed || started.len() == most {
+    let item_op = PutOp::new(namespace.clone(), turn.as_str(), true).index(IndexFields::None);
+    store.put_with(item_op.ttl(TURN_RETENTION)).await?;
+    let (max_turns, max_read) = (usize::try_from(limit).unwrap_or(MAX_TURNS), MAX_TURNS);
+    let hits = store.search(SearchOp::new(namespace.clone()).limit(max_read).refresh(false)).await?;
+    let created_at =
+        |key: &str| hits.iter().map(|hit| &hit.item).find(|item| item.key == key).map(|item| item.created_at);
+    let this_turn = (created_at(&turn), &turn);
+    let earlier = hits.iter().filter(|hit| (Some(hit.item.created_at), &hit.item.key) < this_turn).count();
+    if earlier >= max_turns || hits.len() == max_read {
         store.delete(namespace, turn).await?;
-        let fact = format!("at most {limit} turns per hour are allowed (rule `turns_per_hour`)");
-        return Err(Error::new(ErrorCode::PolicyRefused, fact).with_help("try again in an hour").into());
+        let message = format!("at most {limit} turns per hour are allowed (rule `turns_per_hour`)");
+        return Err(Error::new(ErrorCode::PolicyRefused, message).with_help("try again in an hour").into());
     }
     Ok(())
 }

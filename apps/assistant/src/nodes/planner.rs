@@ -19,7 +19,7 @@ use crate::state::{AgentState, AgentStateUpdate, Phase};
 use crate::verdict::{Verdict, VerdictStatus};
 
 /// Maximum number of requests for a plan.
-const ATTEMPTS: u32 = 2;
+const MAX_ATTEMPTS: u32 = 2;
 
 /// Requests a plan that was not executed before in this turn.
 pub(crate) async fn planner(
@@ -33,17 +33,17 @@ pub(crate) async fn planner(
     prompt.previous_calls = previous_calls(&state);
     prompt.outputs = useful_outputs(&state);
     let mut plans: Vec<String> = scratchpad::read(&state, scratchpad::PLANS);
-    let mut spent = 0;
-    for _ in 0..ATTEMPTS {
+    let mut used_tokens = 0;
+    for _ in 0..MAX_ATTEMPTS {
         let message = request_plan(&prompt, &context, &cx).await?;
-        spent += tokens(&message);
+        used_tokens += tokens(&message);
         match Plan::parse(&message.text()).and_then(|plan| reject_repeated_plan(plan, &plans)) {
             Ok(plan) => {
                 plans.push(plan.signature());
-                let gives_up = giving_up_verdict(&state, &plan);
-                let noted = (scratchpad::PLANS.to_owned(), json!(plans));
-                let update = planned(&state, plan).tokens_used(spent).scratchpad(noted);
-                return Ok(match gives_up {
+                let verdict = giving_up_verdict(&state, &plan);
+                let entry = (scratchpad::PLANS.to_owned(), json!(plans));
+                let update = plan_update(&state, plan).tokens_used(used_tokens).scratchpad(entry);
+                return Ok(match verdict {
                     Some(verdict) => update.verdict(verdict),
                     None => update,
                 });
@@ -52,17 +52,17 @@ pub(crate) async fn planner(
         }
     }
     // The reasons for rejected plans are addressed to the planner and not to the user.
-    let nothing = Verdict {
+    let no_plan = Verdict {
         status: VerdictStatus::GivingUp,
         reason: None,
         missing: vec!["a plan to find the answer".to_owned()],
     };
     let verdict = match &state.verdict {
         Some(verdict) => Verdict { status: VerdictStatus::GivingUp, ..verdict.clone() },
-        None => nothing,
+        None => no_plan,
     };
-    let update = planned(&state, Plan::generate("no other plan was found"));
-    Ok(update.verdict(verdict).tokens_used(spent))
+    let update = plan_update(&state, Plan::generate("no other plan was found"));
+    Ok(update.verdict(verdict).tokens_used(used_tokens))
 }
 
 /// Returns a giving-up verdict if the planner has no further plan after the verifier rejected the results.
@@ -76,10 +76,10 @@ async fn request_plan(prompt: &TaskPrompt, context: &AssistantContext, cx: &Task
     let response = cx.model(&context.model).request(prompt.request()).tag("nostream").await;
     match (response, &context.fallback_model) {
         (Ok(answer), _) => Ok(answer.message),
-        (Err(error), Some(spare))
+        (Err(error), Some(fallback))
             if is_model_unavailable(&error) && context.on_model_unavailable == ModelUnavailablePolicy::UseRules =>
         {
-            Ok(cx.model(spare).request(prompt.request()).tag("nostream").await?.message)
+            Ok(cx.model(fallback).request(prompt.request()).tag("nostream").await?.message)
         }
         (Err(error), _) => Err(error.into()),
     }
@@ -97,7 +97,7 @@ fn reject_repeated_plan(plan: Plan, plans: &[String]) -> Result<Plan, String> {
     }
 }
 
-fn planned(state: &AgentState, plan: Plan) -> AgentStateUpdate {
+fn plan_update(state: &AgentState, plan: Plan) -> AgentStateUpdate {
     let plan = with_unique_call_ids(state, plan);
     AgentState::update()
         .phase(Phase::Plan)
@@ -108,14 +108,14 @@ fn planned(state: &AgentState, plan: Plan) -> AgentStateUpdate {
 
 /// Renames calls whose id already occurs in a message, because a tool result must belong to exactly one call.
 fn with_unique_call_ids(state: &AgentState, mut plan: Plan) -> Plan {
-    let mut taken: BTreeSet<String> =
+    let mut used_ids: BTreeSet<String> =
         state.messages.iter().flat_map(|message| &message.tool_calls).map(|call| call.id.clone()).collect();
-    taken.extend(plan.tool_calls.iter().map(|call| call.id.clone()).filter(|id| !is_used(state, id)));
+    used_ids.extend(plan.tool_calls.iter().map(|call| call.id.clone()).filter(|id| !is_used(state, id)));
     let mut names = BTreeMap::new();
     for call in plan.tool_calls.iter_mut().filter(|call| is_used(state, &call.id)) {
-        let free = (2_u32..).map(|number| format!("{}_{number}", call.id)).find(|id| !taken.contains(id));
+        let free = (2_u32..).map(|number| format!("{}_{number}", call.id)).find(|id| !used_ids.contains(id));
         let name = free.unwrap_or_default();
-        taken.insert(name.clone());
+        used_ids.insert(name.clone());
         names.insert(std::mem::replace(&mut call.id, name.clone()), name);
     }
     for call in &mut plan.tool_calls {
@@ -124,7 +124,7 @@ fn with_unique_call_ids(state: &AgentState, mut plan: Plan) -> Plan {
                 id.clone_from(name);
             }
         }
-        call.args.values_mut().for_each(|value| rename_within(value, &names));
+        call.args.values_mut().for_each(|value| rename_references(value, &names));
     }
     plan
 }
@@ -133,15 +133,15 @@ fn is_used(state: &AgentState, id: &str) -> bool {
     state.messages.iter().flat_map(|message| &message.tool_calls).any(|call| call.id == id)
 }
 
-fn rename_within(value: &mut Value, names: &BTreeMap<String, String>) {
+fn rename_references(value: &mut Value, names: &BTreeMap<String, String>) {
     match value {
         Value::String(text) => {
             for (old, new) in names {
                 *text = text.replace(&reference(old), &reference(new));
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| rename_within(item, names)),
-        Value::Object(entries) => entries.values_mut().for_each(|item| rename_within(item, names)),
+        Value::Array(items) => items.iter_mut().for_each(|item| rename_references(item, names)),
+        Value::Object(entries) => entries.values_mut().for_each(|item| rename_references(item, names)),
         _ => {}
     }
 }

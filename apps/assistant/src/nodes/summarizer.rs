@@ -10,14 +10,14 @@ use superstep::core::message::{MessageUpdates, Role, count_tokens};
 use superstep::{Message, NodeError, Overwrite, RemoveMessage, RunContext, TaskContext, View};
 
 use super::planner::is_model_unavailable;
-use super::{can_judge, tokens};
+use super::{is_language_model, tokens};
 use crate::context::{AssistantContext, TurnLimits};
 use crate::current_turn::{CLARIFIES, CurrentTurn, today};
 use crate::memory::{Fact, SummaryOutput, save_fact};
 use crate::prompt::{HistoryMessage, ModelTask, TaskPrompt, history_message};
 use crate::state::{AgentState, AgentStateUpdate, Phase};
 
-/// Prefix of every summary; the first topic is never dropped.
+/// Prefix of the first line of every summary, which is never dropped.
 const FIRST_TOPIC_PREFIX: &str = "Began with: ";
 /// Maximum length of a summary in characters.
 const MAX_SUMMARY_CHARS: usize = 4_000;
@@ -33,30 +33,32 @@ pub(crate) async fn summarizer(
     let mut update = AgentState::update()
         .phase(Phase::Generate)
         .scratchpad(Overwrite(BTreeMap::<String, Value>::new()))
-        .messages(trimmed(&state, &context.limits));
+        .messages(remove_old_messages(&state, &context.limits));
     if state.safety_check == Some(false) {
-        // A summary is given to models in later turns, so a refused message must not enter it.
+        // Models receive the summary in later turns, so it must not contain a refused message.
         return Ok(update);
     }
-    let mut summed = by_rules(&state);
-    if can_judge(&context.model)
-        && let Some((output, spent)) = by_model(&state, &context, &cx).await?
+    let mut new_summary = summarize_by_rules(&state);
+    if is_language_model(&context.model)
+        && let Some((output, used_tokens)) = summarize_with_model(&state, &context, &cx).await?
     {
-        update = update.tokens_used(spent);
-        summed = output
-            .map_or(summed, |output| SummaryOutput { summary: with_beginning(&state, &output.summary), ..output });
+        update = update.tokens_used(used_tokens);
+        new_summary = output.map_or(new_summary, |output| SummaryOutput {
+            summary: with_first_topic(&state, &output.summary),
+            ..output
+        });
     }
-    if consents(&state, &context) {
-        remember_facts(&summed.facts, &state, &context, &cx).await?;
+    if has_consent(&state, &context) {
+        remember_facts(&new_summary.facts, &state, &context, &cx).await?;
     }
-    Ok(update.summary(summed.summary))
+    Ok(update.summary(new_summary.summary))
 }
 
 /// Removes all but the latest messages, cut before a user message so that tool calls stay with their results.
-fn trimmed(state: &AgentState, limits: &TurnLimits) -> MessageUpdates {
+fn remove_old_messages(state: &AgentState, limits: &TurnLimits) -> MessageUpdates {
     let all: Vec<&Message> = state.messages.iter().collect();
-    let weight: u64 = all.iter().map(|message| count_tokens(message).tokens).sum();
-    if all.len() <= limits.max_messages && weight <= limits.max_context_tokens {
+    let token_count: u64 = all.iter().map(|message| count_tokens(message).tokens).sum();
+    if all.len() <= limits.max_messages && token_count <= limits.max_context_tokens {
         return MessageUpdates::default();
     }
     let starts_turn = |message: &&Message| message.role == Role::User && !message.metadata.contains_key(CLARIFIES);
@@ -66,24 +68,24 @@ fn trimmed(state: &AgentState, limits: &TurnLimits) -> MessageUpdates {
 }
 
 /// Appends one line about this turn to the summary; a long summary keeps its start and its end.
-fn by_rules(state: &AgentState) -> SummaryOutput {
-    let turn = CurrentTurn::current(state);
+fn summarize_by_rules(state: &AgentState) -> SummaryOutput {
+    let turn = CurrentTurn::from_state(state);
     let question = turn.question();
     let answer = state.messages.last().map(Message::text).unwrap_or_default();
-    let line = format!("- {} -> {}", short(&question), short(&answer));
+    let line = format!("- {} -> {}", excerpt(&question), excerpt(&answer));
     let summary = match state.summary.is_empty() {
-        true => format!("{FIRST_TOPIC_PREFIX}{}\n{line}", short(&question)),
+        true => format!("{FIRST_TOPIC_PREFIX}{}\n{line}", excerpt(&question)),
         false => format!("{}\n{line}", state.summary),
     };
-    SummaryOutput { summary: bounded(&summary), facts: stated_facts(&question) }
+    SummaryOutput { summary: limit_length(&summary), facts: stated_facts(&question) }
 }
 
-async fn by_model(
+async fn summarize_with_model(
     state: &AgentState,
     context: &AssistantContext,
     cx: &TaskContext,
 ) -> Result<Option<(Option<SummaryOutput>, u64)>, NodeError> {
-    let turn = CurrentTurn::current(state);
+    let turn = CurrentTurn::from_state(state);
     let mut prompt = TaskPrompt::new(ModelTask::Summarize, "Sum up.");
     let first = HistoryMessage { role: "user".to_owned(), text: turn.question().into_owned() };
     prompt.history = std::iter::once(first).chain(state.messages.last().map(history_message)).collect();
@@ -94,22 +96,22 @@ async fn by_model(
         Err(error) if is_model_unavailable(&error) => return Ok(None),
         Err(error) => return Err(error.into()),
     };
-    let spent = tokens(&answer.message);
-    let summed = answer.parse::<SummaryOutput>().ok().filter(|summed| !summed.summary.trim().is_empty());
-    Ok(Some((summed, spent)))
+    let used_tokens = tokens(&answer.message);
+    let output = answer.parse::<SummaryOutput>().ok().filter(|output| !output.summary.trim().is_empty());
+    Ok(Some((output, used_tokens)))
 }
 
 /// Puts the first topic of the conversation in front of a summary by a model.
-fn with_beginning(state: &AgentState, written: &str) -> String {
+fn with_first_topic(state: &AgentState, summary: &str) -> String {
     let first = match state.summary.lines().next() {
         Some(line) if line.starts_with(FIRST_TOPIC_PREFIX) => line.to_owned(),
-        _ => format!("{FIRST_TOPIC_PREFIX}{}", short(&CurrentTurn::current(state).question())),
+        _ => format!("{FIRST_TOPIC_PREFIX}{}", excerpt(&CurrentTurn::from_state(state).question())),
     };
-    let rest = written.strip_prefix(first.as_str()).unwrap_or(written);
-    bounded(&format!("{first}\n{}", rest.trim_start()))
+    let rest = summary.strip_prefix(first.as_str()).unwrap_or(summary);
+    limit_length(&format!("{first}\n{}", rest.trim_start()))
 }
 
-fn short(text: &str) -> String {
+fn excerpt(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match line.chars().count() > MAX_LINE_CHARS {
         true => format!("{}...", line.chars().take(MAX_LINE_CHARS).collect::<String>()),
@@ -118,7 +120,7 @@ fn short(text: &str) -> String {
 }
 
 /// Shortens a summary to its first three lines and the latest lines that fit.
-fn bounded(summary: &str) -> String {
+fn limit_length(summary: &str) -> String {
     if summary.chars().count() <= MAX_SUMMARY_CHARS {
         return summary.to_owned();
     }
@@ -141,7 +143,7 @@ fn bounded(summary: &str) -> String {
         .join("\n")
 }
 
-fn consents(state: &AgentState, context: &AssistantContext) -> bool {
+fn has_consent(state: &AgentState, context: &AssistantContext) -> bool {
     let consent = state.user_context.get("preferences").and_then(|preferences| preferences["remember"].as_bool());
     consent.unwrap_or(context.remember_facts)
 }
@@ -153,7 +155,7 @@ async fn remember_facts(
     cx: &TaskContext,
 ) -> Result<(), NodeError> {
     let Ok(store) = cx.store() else { return Ok(()) };
-    let turn = CurrentTurn::current(state);
+    let turn = CurrentTurn::from_state(state);
     let source = turn.message().and_then(|message| message.id.as_ref()).map(ToString::to_string).unwrap_or_default();
     let date = today(state, context, cx)?;
     for text in facts.iter().map(|text| text.trim()).filter(|text| !text.is_empty()) {

@@ -58,7 +58,7 @@ pub(crate) async fn tool_executor(
             if is_unknown(&message) {
                 message = ask_about_unknown_outcome(message, call, &context, (&interrupts, &cx)).await?;
             }
-            done.insert(id, cut(message, &context, &cx).await?);
+            done.insert(id, truncate(message, &context, &cx).await?);
         }
     }
     let outputs: Vec<Message> = state.tool_calls.iter().filter_map(|call| done.remove(&call.id)).collect();
@@ -74,19 +74,19 @@ fn skipped_call_message(call: &PlannedCall, reason: &str) -> Message {
 
 /// Cuts a result that is too long, with a note, and saves the full text in the store, where it is deleted with its
 /// thread.
-async fn cut(mut message: Message, context: &AssistantContext, cx: &TaskContext) -> Result<Message, NodeError> {
+async fn truncate(mut message: Message, context: &AssistantContext, cx: &TaskContext) -> Result<Message, NodeError> {
     let text = message.text().into_owned();
     let short = truncate_output(&text, context.limits.result_bytes);
     if short == text {
         return Ok(message);
     }
     // A result that the engine already cut is not available in full.
-    let was_cut = message.metadata.get("cut_from_bytes").and_then(Value::as_u64);
-    let length = was_cut.map_or(text.len(), |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
-    let short = if was_cut.is_some() { counted_from_first(&short, &text) } else { short };
+    let original_length = message.metadata.get("cut_from_bytes").and_then(Value::as_u64);
+    let length = original_length.map_or(text.len(), |bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+    let short = if original_length.is_some() { correct_lengths(&short, &text) } else { short };
     message = message.with_metadata("cut_bytes", length.saturating_sub(short.len()));
     message.content = short.into();
-    if let (Ok(store), Some(thread), None) = (cx.store(), cx.thread_id(), was_cut) {
+    if let (Ok(store), Some(thread), None) = (cx.store(), cx.thread_id(), original_length) {
         let key = format!("{:032x}", hash_id(&[text.as_bytes()]));
         let namespace = thread_data_namespace(thread);
         let reference = format!("{}/{key}", namespace.join("/"));
@@ -98,7 +98,7 @@ async fn cut(mut message: Message, context: &AssistantContext, cx: &TaskContext)
 }
 
 /// Corrects the lengths in a shortened value so that they refer to the value before the first cut.
-fn counted_from_first(short: &str, before: &str) -> String {
+fn correct_lengths(short: &str, before: &str) -> String {
     let (mut value, before): (Value, Value) = match (serde_json::from_str(short), serde_json::from_str(before)) {
         (Ok(value), Ok(before)) => (value, before),
         _ => return short.to_owned(),
@@ -107,7 +107,7 @@ fn counted_from_first(short: &str, before: &str) -> String {
     {
         for (pointer, note) in first {
             match notes.get_mut(pointer).and_then(Value::as_object_mut) {
-                Some(now) => drop(now.insert("of".to_owned(), note["of"].clone())),
+                Some(existing) => drop(existing.insert("of".to_owned(), note["of"].clone())),
                 None => drop(notes.insert(pointer.clone(), note.clone())),
             }
         }

@@ -16,7 +16,7 @@ use superstep::{Interrupts, Message, NodeError, RunContext, TaskContext, View};
 
 use super::approval::{DecisionKind, decision};
 use crate::context::AssistantContext;
-use crate::current_turn::{previous_calls, rights};
+use crate::current_turn::{permissions, previous_calls};
 use crate::plan::{PlannedCall, groups, reference, signature};
 use crate::policy::Permissions;
 use crate::scratchpad;
@@ -45,24 +45,24 @@ pub(crate) async fn tool_router(
 ) -> Result<AgentStateUpdate, NodeError> {
     let specs = context.tools().specs().await?;
     let specs = specs.iter().map(|spec| (spec.name.as_str(), spec)).collect();
-    let gate = CallValidator { specs, rights: rights(&state) };
+    let validator = CallValidator { specs, permissions: permissions(&state) };
     let mut approved: Vec<String> = state
         .user_context
         .get(APPROVED)
         .and_then(|value| serde_json::from_value(value.clone()).ok())
         .unwrap_or_default();
-    let already = approved.len();
+    let approved_before = approved.len();
     let mut calls = state.tool_calls.clone();
     let mut routed = RoutedCalls { groups: groups(&calls).map_err(NodeError::new)?, ..RoutedCalls::default() };
     let mut signatures: BTreeSet<String> =
         previous_calls(&state).iter().map(|previous| signature(&previous.tool, &previous.args)).collect();
     for (index, call) in calls.iter_mut().enumerate() {
-        let most = context.limits.max_calls;
-        let validated = match index < most {
-            true => gate.validate(call),
-            false => Err(format!("refused: a plan can have at most {most} calls")),
+        let max_calls = context.limits.max_calls;
+        let validated = match index < max_calls {
+            true => validator.validate(call),
+            false => Err(format!("refused: a plan can have at most {max_calls} calls")),
         };
-        let settled = match validated {
+        let outcome = match validated {
             // An approval for the session does not cover a repetition of the same call.
             Ok(spec)
                 if spec.annotations.destructive
@@ -70,13 +70,13 @@ pub(crate) async fn tool_router(
             {
                 // Edited arguments are validated like planned ones: a person cannot approve what the role forbids.
                 match request_approval(call, spec, &mut approved, (&context, &interrupts, &cx)).await? {
-                    Ok(()) => gate.validate(call).map(|_| ()),
+                    Ok(()) => validator.validate(call).map(|_| ()),
                     rejected => rejected,
                 }
             }
             other => other.map(|_| ()),
         };
-        if let Err(reason) = settled {
+        if let Err(reason) = outcome {
             routed.rejected.insert(call.id.clone(), reason);
         }
         signatures.insert(call.signature());
@@ -86,7 +86,7 @@ pub(crate) async fn tool_router(
         .phase(Phase::Execute)
         .messages(Message::assistant("").with_tool_calls(tool_calls))
         .scratchpad((scratchpad::ROUTED.to_owned(), json!(routed)));
-    if approved.len() > already {
+    if approved.len() > approved_before {
         update = update.user_context((APPROVED.to_owned(), json!(approved)));
     }
     Ok(update.tool_calls(calls))
@@ -95,7 +95,7 @@ pub(crate) async fn tool_router(
 /// Data for the validation of calls.
 struct CallValidator<'a> {
     specs: BTreeMap<&'a str, &'a Arc<ToolSpec>>,
-    rights: Permissions,
+    permissions: Permissions,
 }
 
 impl<'a> CallValidator<'a> {
@@ -103,10 +103,11 @@ impl<'a> CallValidator<'a> {
     /// a person sees the call.
     fn validate(&self, call: &mut PlannedCall) -> Result<&'a ToolSpec, String> {
         let Some(spec) = self.specs.get(call.tool.as_str()) else {
-            let available: Vec<&str> = self.specs.keys().copied().filter(|name| self.rights.allows(name)).collect();
+            let available: Vec<&str> =
+                self.specs.keys().copied().filter(|name| self.permissions.allows(name)).collect();
             return Err(format!("invalid: no tool `{}`; {}", call.tool, did_you_mean_or_list(&call.tool, &available)));
         };
-        if !self.rights.allows(&call.tool) {
+        if !self.permissions.allows(&call.tool) {
             return Err(format!("refused: this user may not use `{}` (rule `tools`)", call.tool));
         }
         match (has_references(call), spec.annotations.destructive) {
@@ -127,11 +128,11 @@ impl<'a> CallValidator<'a> {
 
     /// Caps the row limit of a query at the limit of the role.
     fn cap_rows(&self, call: &mut PlannedCall, spec: &ToolSpec) {
-        let Some(most) = self.rights.max_rows.filter(|_| call.tool == "bq_query") else { return };
+        let Some(max_rows) = self.permissions.max_rows.filter(|_| call.tool == "bq_query") else { return };
         let takes_limit = spec.input_schema["properties"].get("max_rows").is_some();
         let requested = call.args.get("max_rows").and_then(Value::as_u64);
-        if takes_limit && requested.is_none_or(|requested| requested > most) {
-            call.args.insert("max_rows".to_owned(), json!(most));
+        if takes_limit && requested.is_none_or(|requested| requested > max_rows) {
+            call.args.insert("max_rows".to_owned(), json!(max_rows));
         }
     }
 }
@@ -139,14 +140,14 @@ impl<'a> CallValidator<'a> {
 /// Returns true if the arguments contain references to results of other calls.
 fn has_references(call: &PlannedCall) -> bool {
     let names: Vec<String> = call.depends_on.iter().map(|id| reference(id)).collect();
-    call.args.values().any(|value| mentions(value, &names))
+    call.args.values().any(|value| contains_any(value, &names))
 }
 
-fn mentions(value: &Value, names: &[String]) -> bool {
+fn contains_any(value: &Value, names: &[String]) -> bool {
     match value {
         Value::String(text) => names.iter().any(|name| text.contains(name)),
-        Value::Array(items) => items.iter().any(|item| mentions(item, names)),
-        Value::Object(entries) => entries.values().any(|item| mentions(item, names)),
+        Value::Array(items) => items.iter().any(|item| contains_any(item, names)),
+        Value::Object(entries) => entries.values().any(|item| contains_any(item, names)),
         _ => false,
     }
 }
@@ -162,8 +163,8 @@ async fn request_approval(
         "kind": "approval", "tool": call.tool, "arguments": call.args, "effect": spec.description, "why": call.reason,
         "decisions": ["allow_once", "allow_session", "edit", "deny"],
     });
-    let about = ToolCall::new(&call.id, &call.tool, Value::Object(call.args.clone()));
-    let user_decision = decision(&about, payload, (interrupts, cx)).await?;
+    let tool_call = ToolCall::new(&call.id, &call.tool, Value::Object(call.args.clone()));
+    let user_decision = decision(&tool_call, payload, (interrupts, cx)).await?;
     Ok(match (user_decision.decision, user_decision.args) {
         (DecisionKind::AllowOnce, _) => Ok(()),
         (DecisionKind::AllowSession, _) => {

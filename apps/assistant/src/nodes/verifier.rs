@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use superstep::{Interrupts, Message, NodeError, RunContext, TaskContext, View};
 
-use super::{can_judge, tokens};
+use super::{is_language_model, tokens};
 use crate::context::AssistantContext;
 use crate::current_turn::{CLARIFIES, CurrentTurn, RULE, last_outputs, previous_calls, task_prompt, useful_outputs};
 use crate::prompt::{ModelTask, PreviousCall, ToolResult};
@@ -32,24 +32,25 @@ pub(crate) async fn verifier(
     interrupts: Interrupts,
     cx: TaskContext,
 ) -> Result<AgentStateUpdate, NodeError> {
-    let (turn, outputs) = (CurrentTurn::current(&state), last_outputs(&state));
-    let mut finding = rules::judge(&turn.question(), &turn.clarified(), &outputs);
-    let mut spent = 0;
-    if let RuleVerdict::Good { missing } = &finding
-        && can_judge(&context.model)
+    let (turn, outputs) = (CurrentTurn::from_state(&state), last_outputs(&state));
+    let mut rule_verdict = rules::judge(&turn.question(), &turn.clarified(), &outputs);
+    let mut used_tokens = 0;
+    if let RuleVerdict::Good { missing } = &rule_verdict
+        && is_language_model(&context.model)
     {
         // Recorded, so that resuming after a clarification does not repeat the model call.
         let judged: ModelJudgement = cx.once("judged", judge_with_model(&state, &context, &cx)).await?;
-        spent = judged.tokens;
-        finding =
-            judged.judgement.map_or_else(|| finding.clone(), |judgement| verdict_from_judgement(judgement, missing));
+        used_tokens = judged.tokens;
+        rule_verdict = judged
+            .judgement
+            .map_or_else(|| rule_verdict.clone(), |judgement| verdict_from_judgement(judgement, missing));
     }
     let question_count: u32 = scratchpad::read(&state, scratchpad::QUESTION_COUNT);
-    let update = match finding {
+    let update = match rule_verdict {
         RuleVerdict::Unclear(unclear) if question_count < MAX_QUESTIONS => {
             let update = clarify(&unclear, &state, &context, (&interrupts, &cx)).await?;
-            let counted = (scratchpad::QUESTION_COUNT.to_owned(), json!(question_count + 1));
-            update.scratchpad(counted).scratchpad(attempt_record(&state, &outputs, VerdictReason::Error))
+            let entry = (scratchpad::QUESTION_COUNT.to_owned(), json!(question_count + 1));
+            update.scratchpad(entry).scratchpad(previous_calls_entry(&state, &outputs, VerdictReason::Error))
         }
         RuleVerdict::Unclear(unclear) => {
             replan_or_give_up(VerdictReason::Error, vec![unclear.question], &state, &context, &cx).await?
@@ -57,10 +58,10 @@ pub(crate) async fn verifier(
         RuleVerdict::Bad { reason, missing } => replan_or_give_up(reason, missing, &state, &context, &cx).await?,
         RuleVerdict::Good { missing } => {
             cx.emit(json!({ "status": "verified", "missing": missing })).await?;
-            decided(VerdictStatus::Verified, None, missing)
+            verdict_update(VerdictStatus::Verified, None, missing)
         }
     };
-    Ok(update.phase(Phase::Verify).tokens_used(spent))
+    Ok(update.phase(Phase::Verify).tokens_used(used_tokens))
 }
 
 /// Judgement of the model and its cost in tokens.
@@ -110,22 +111,26 @@ async fn replan_or_give_up(
     cx: &TaskContext,
 ) -> Result<AgentStateUpdate, NodeError> {
     let (name, attempt) = (reason.name(), state.retry_count + 1);
-    let (key, all) = attempt_record(state, &last_outputs(state), reason);
+    let (key, all) = previous_calls_entry(state, &last_outputs(state), reason);
     if state.retry_count >= context.limits.max_replans {
         cx.emit(json!({ "status": "giving_up", "reason": name, "missing": missing, "tried": all })).await?;
-        return Ok(decided(VerdictStatus::GivingUp, Some(reason), missing).scratchpad((key, all)));
+        return Ok(verdict_update(VerdictStatus::GivingUp, Some(reason), missing).scratchpad((key, all)));
     }
     cx.emit(json!({ "status": "planning_retry", "reason": name, "attempt": attempt, "tried": all })).await?;
-    let update = decided(VerdictStatus::PlanningRetry, Some(reason), missing);
+    let update = verdict_update(VerdictStatus::PlanningRetry, Some(reason), missing);
     Ok(update.retry_count(attempt).scratchpad((key, all)))
 }
 
-fn decided(status: VerdictStatus, reason: Option<VerdictReason>, missing: Vec<String>) -> AgentStateUpdate {
+fn verdict_update(status: VerdictStatus, reason: Option<VerdictReason>, missing: Vec<String>) -> AgentStateUpdate {
     AgentState::update().verdict(Verdict { status, reason, missing })
 }
 
 /// Returns the record of all attempts so far, as an entry of the scratchpad.
-fn attempt_record(state: &AgentState, outputs: &[ToolResult], reason: VerdictReason) -> (String, serde_json::Value) {
+fn previous_calls_entry(
+    state: &AgentState,
+    outputs: &[ToolResult],
+    reason: VerdictReason,
+) -> (String, serde_json::Value) {
     let mut all = previous_calls(state);
     all.extend(outputs.iter().map(|output| {
         let outcome = match output.is_good() {
@@ -160,9 +165,9 @@ async fn clarify(
     if let Some(rule) = context.policy.matching_rule(&answer) {
         let rejection = json!({ "name": rule.name, "answer": rule.answer, "needs_person": rule.needs_person });
         let message = message.with_metadata(RULE, rule.name.as_str());
-        let update = decided(VerdictStatus::GivingUp, None, Vec::new()).safety_check(false).messages(message);
+        let update = verdict_update(VerdictStatus::GivingUp, None, Vec::new()).safety_check(false).messages(message);
         return Ok(update.scratchpad((scratchpad::REJECTION.to_owned(), rejection)));
     }
     let missing = state.verdict.iter().flat_map(|verdict| verdict.missing.clone()).collect();
-    Ok(decided(VerdictStatus::ClarificationNeeded, None, missing).messages(message))
+    Ok(verdict_update(VerdictStatus::ClarificationNeeded, None, missing).messages(message))
 }

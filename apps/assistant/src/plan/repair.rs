@@ -14,11 +14,11 @@ pub(super) fn object(text: &str) -> Option<Value> {
         '[' => text[offset + 1..].trim_start().starts_with('{'),
         _ => false,
     })?;
-    serde_json::from_str(&closed(&text[start.0..])).ok()
+    serde_json::from_str(&close_brackets(&text[start.0..])).ok()
 }
 
 /// Returns the text up to the end of its first value, with missing closing characters added.
-fn closed(text: &str) -> String {
+fn close_brackets(text: &str) -> String {
     let (mut out, mut open) = (String::new(), Vec::new());
     let (mut in_text, mut escaped) = (false, false);
     for letter in text.chars() {

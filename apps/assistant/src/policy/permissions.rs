@@ -30,7 +30,7 @@ pub struct Permissions {
 impl Permissions {
     /// Combines roles and single tools, with the smallest row limit.
     pub(super) fn from_roles(roles: &[&Role], single: BTreeSet<String>, max_rows: Option<u64>) -> Self {
-        let all = |of: fn(&Role) -> &BTreeSet<String>| roles.iter().flat_map(move |role| of(role)).cloned();
+        let all = |field: fn(&Role) -> &BTreeSet<String>| roles.iter().flat_map(move |role| field(role)).cloned();
         Self {
             tools: all(|role| &role.tools).chain(single).collect(),
             denied_tables: all(|role| &role.denied_tables).collect(),
@@ -42,10 +42,10 @@ impl Permissions {
     /// Returns true if the tool is allowed.
     #[must_use]
     pub fn allows(&self, tool: &str) -> bool {
-        let fits = |name: &String| match name.strip_suffix('*') {
+        let matches = |name: &String| match name.strip_suffix('*') {
             Some(start) => tool.starts_with(start),
             None => name == tool,
         };
-        self.tools.iter().any(fits)
+        self.tools.iter().any(matches)
     }
 }

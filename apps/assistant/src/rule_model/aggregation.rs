@@ -13,13 +13,13 @@ type GroupMention = (usize, GroupBy);
 impl QueryBuilder<'_> {
     /// Returns the groupings; `None` if they are ambiguous.
     pub(super) fn groups(&mut self) -> Option<Vec<GroupBy>> {
-        let signs = &self.reading.signs;
-        let mut groups: Vec<GroupBy> = self.shared_places().map(GroupBy::Values).into_iter().collect();
-        if self.reading.periods.len() > 1 {
+        let cues = &self.parsed.cues;
+        let mut groups: Vec<GroupBy> = self.shared_columns().map(GroupBy::Values).into_iter().collect();
+        if self.parsed.periods.len() > 1 {
             groups.push(GroupBy::Periods);
         }
-        groups.extend(signs.every.map(GroupBy::Dates));
-        for (index, takes_plural) in &signs.groups {
+        groups.extend(cues.date_prefix.map(GroupBy::Dates));
+        for (index, takes_plural) in &cues.groups {
             let Some((_, group)) = self.entities().into_iter().find(|(start, _)| start == index) else { continue };
             if self.is_own(&group) && *takes_plural {
                 // Revenue per order is the average over orders.
@@ -28,44 +28,44 @@ impl QueryBuilder<'_> {
                 groups.push(group);
             }
         }
-        if signs.most.is_some() {
-            self.keeps_entities(&groups)?;
+        if cues.superlative.is_some() {
+            self.check_entities(&groups)?;
             if groups.is_empty() && !self.is_ranking_of_rows() {
-                groups.push(self.entity()?);
+                groups.push(self.superlative_group()?);
             }
         }
-        let counted = signs.counts.and_then(|_| self.counted());
+        let counted = cues.counts.and_then(|_| self.counted());
         let divides = |table: &String| groups.is_empty() && !self.asks_for_rows() && counted.as_ref() != Some(table);
         let divides_people: Vec<String> = self.people().into_iter().filter(divides).collect();
         groups.extend(divides_people.into_iter().map(GroupBy::Table));
-        let is_clear = !(signs.compares && groups.is_empty()) && groups.len() <= 2;
+        let is_clear = !(cues.compares && groups.is_empty()) && groups.len() <= 2;
         is_clear.then_some(groups)
     }
 
     /// Returns the measure.
     pub(super) fn measure(&self, groups: &[GroupBy]) -> Option<Measure> {
-        let signs = &self.reading.signs;
-        let number = self.parts.numbers.first().map(|mention| mention.target.clone());
-        let happens =
-            |all: &[ColumnRef]| all.first().is_some_and(|column_ref| self.book.is_event_table(&column_ref.table));
+        let cues = &self.parsed.cues;
+        let number = self.mentions.numbers.first().map(|mention| mention.target.clone());
+        let is_event =
+            |all: &[ColumnRef]| all.first().is_some_and(|column_ref| self.model.is_event_table(&column_ref.table));
         match number {
-            _ if self.averages && signs.counts.is_some() => None,
+            _ if self.averages && cues.counts.is_some() => None,
             Some(number) if self.averages => Some(Measure::Average(number)),
             None if self.averages => None,
-            Some(_) if signs.counts.is_some_and(|index| self.first_is_table(index)) => None,
+            Some(_) if cues.counts.is_some_and(|index| self.first_is_table(index)) => None,
             // The number of refunds is not the amount of money.
-            Some(number) if signs.counts.is_some() && self.book.is_money(&number) => None,
-            Some(_) if signs.most.is_some() && self.is_ranking_of_rows() => Some(Measure::Rows),
-            Some(number) if signs.counts.is_some() || self.sums => Some(Measure::Sum(number)),
-            Some(number) if happens(&number) && self.reading.keys.is_empty() => Some(Measure::Sum(number)),
+            Some(number) if cues.counts.is_some() && self.model.is_money(&number) => None,
+            Some(_) if cues.superlative.is_some() && self.is_ranking_of_rows() => Some(Measure::Rows),
+            Some(number) if cues.counts.is_some() || self.sums => Some(Measure::Sum(number)),
+            Some(number) if is_event(&number) && self.parsed.keys.is_empty() => Some(Measure::Sum(number)),
             // The total over a group makes sense for stock and not for prices.
-            Some(number) if self.divides_others(groups) => self.adds_up(&number).then_some(Measure::Sum(number)),
+            Some(number) if self.divides_others(groups) => self.is_additive(&number).then_some(Measure::Sum(number)),
             Some(_) => Some(Measure::Rows),
-            None if signs.counts.is_some() => Some(Measure::Count(self.counted()?)),
-            None if signs.most.is_some() || signs.compares || signs.every.is_some() || !groups.is_empty() => {
+            None if cues.counts.is_some() => Some(Measure::Count(self.counted()?)),
+            None if cues.superlative.is_some() || cues.compares || cues.date_prefix.is_some() || !groups.is_empty() => {
                 Some(Measure::Count(self.counted_in_groups(groups)?))
             }
-            None if signs.how_much || self.sums => None,
+            None if cues.how_much || self.sums => None,
             None => Some(Measure::Rows),
         }
     }
@@ -79,12 +79,12 @@ impl QueryBuilder<'_> {
             }
             Measure::Days(earlier, _) => vec![earlier.table.clone()],
             Measure::Rows => {
-                let columns = self.parts.numbers.iter().chain(&self.parts.texts).chain(&self.parts.dates);
+                let columns = self.mentions.numbers.iter().chain(&self.mentions.texts).chain(&self.mentions.dates);
                 let columns = columns.flat_map(|mention| &mention.target).map(|column_ref| column_ref.table.clone());
-                let values = self.parts.values.iter().flat_map(|mention| &mention.target);
-                let tables = self.parts.tables.iter().map(|mention| mention.target.clone());
-                let keys = self.reading.keys.iter().map(|(table, _)| table.clone());
-                let conditions = self.parts.conditions.iter().map(|mention| mention.target.table.clone());
+                let values = self.mentions.values.iter().flat_map(|mention| &mention.target);
+                let tables = self.mentions.tables.iter().map(|mention| mention.target.clone());
+                let keys = self.parsed.keys.iter().map(|(table, _)| table.clone());
+                let conditions = self.mentions.conditions.iter().map(|mention| mention.target.table.clone());
                 let values = values.map(|stored| stored.column_ref.table.clone());
                 tables.chain(keys).chain(values).chain(conditions).chain(columns).collect()
             }
@@ -100,8 +100,8 @@ impl QueryBuilder<'_> {
     }
 
     /// Returns the columns of which the question names several values.
-    fn shared_places(&self) -> Option<Vec<ColumnRef>> {
-        let values = &self.parts.values;
+    fn shared_columns(&self) -> Option<Vec<ColumnRef>> {
+        let values = &self.mentions.values;
         let has = |mention: &Mention<Vec<StoredValue>>, column_ref: &ColumnRef| {
             mention.target.iter().any(|stored| stored.column_ref == *column_ref)
         };
@@ -120,8 +120,8 @@ impl QueryBuilder<'_> {
 
     /// Returns the mentioned tables and text columns, in order.
     fn entities(&self) -> Vec<GroupMention> {
-        let tables = self.parts.tables.iter().map(|mention| (mention.start, GroupBy::Table(mention.target.clone())));
-        let texts = self.parts.texts.iter().map(|mention| (mention.start, GroupBy::Column(mention.target.clone())));
+        let tables = self.mentions.tables.iter().map(|mention| (mention.start, GroupBy::Table(mention.target.clone())));
+        let texts = self.mentions.texts.iter().map(|mention| (mention.start, GroupBy::Column(mention.target.clone())));
         let mut all: Vec<GroupMention> = tables.chain(texts).collect();
         all.sort_by_key(|(start, _)| *start);
         all
@@ -129,50 +129,52 @@ impl QueryBuilder<'_> {
 
     /// Returns true if the group is the table whose rows are measured.
     fn is_own(&self, group: &GroupBy) -> bool {
-        let number = self.parts.numbers.first().and_then(|mention| mention.target.first());
-        matches!((group, number), (GroupBy::Table(table), Some(place)) if place.table == *table)
+        let number = self.mentions.numbers.first().and_then(|mention| mention.target.first());
+        matches!((group, number), (GroupBy::Table(table), Some(column_ref)) if column_ref.table == *table)
     }
 
     fn is_singular(&self, index: usize) -> bool {
-        self.reading.words.get(index).is_some_and(|word| word.lower == word.lemma)
+        self.parsed.words.get(index).is_some_and(|word| word.lower == word.lemma)
     }
 
     /// Returns true if the superlative selects rows by a column of their own, such as the most expensive product.
     /// Other mentioned tables are shown next to the row if the question refers to that row, as in `which supplier
     /// has the cheapest product`.
     fn is_ranking_of_rows(&self) -> bool {
-        let Some(column_ref) = self.parts.numbers.first().and_then(|mention| mention.target.first()) else {
+        let Some(column_ref) = self.mentions.numbers.first().and_then(|mention| mention.target.first()) else {
             return false;
         };
-        let happens = self.book.is_event_table(&column_ref.table);
-        let is_other = |group: &GroupBy| !self.is_own(group) && (happens || !self.is_of_row(group, column_ref));
+        let is_event = self.model.is_event_table(&column_ref.table);
+        let is_other = |group: &GroupBy| !self.is_own(group) && (is_event || !self.is_of_row(group, column_ref));
         let has_others = self.entities().iter().any(|(_, group)| is_other(group));
         !self.averages && !self.sums && (!has_others || self.names_ranked_row(column_ref))
     }
 
     /// Returns true if the group is a column of the table whose rows are measured.
     fn is_of_row(&self, group: &GroupBy, row: &ColumnRef) -> bool {
-        matches!(group, GroupBy::Column(places) if places.iter().any(|place| place.table == row.table))
+        matches!(group, GroupBy::Column(column_refs) if column_refs.iter().any(|other| other.table == row.table))
     }
 
     /// Returns true if the row is mentioned together with its superlative: `the cheapest product`, `the product
     /// with the highest price`.
     fn names_ranked_row(&self, row: &ColumnRef) -> bool {
         const BETWEEN: [&str; 11] = ["with", "that", "which", "has", "have", "had", "is", "are", "was", "were", "the"];
-        let (Some(most), Some(number)) = (self.reading.signs.most, self.parts.numbers.first()) else { return false };
-        let is_near = (most.index..=most.index + 1).contains(&number.start);
+        let (Some(superlative), Some(number)) = (self.parsed.cues.superlative, self.mentions.numbers.first()) else {
+            return false;
+        };
+        let is_near = (superlative.index..=superlative.index + 1).contains(&number.start);
         let joins = |start: usize, end: usize| {
-            self.reading.words.get(start..end).is_some_and(|words| words.iter().all(|word| word.is_in(&BETWEEN)))
+            self.parsed.words.get(start..end).is_some_and(|words| words.iter().all(|word| word.is_in(&BETWEEN)))
         };
         let is_named = |mention: &Mention<String>| {
-            let is_before = joins(mention.end, most.index) && self.is_singular(mention.start);
+            let is_before = joins(mention.end, superlative.index) && self.is_singular(mention.start);
             mention.target == row.table && (mention.start == number.end || is_before)
         };
-        is_near && self.parts.tables.iter().any(is_named)
+        is_near && self.mentions.tables.iter().any(is_named)
     }
 
     /// Returns `None` if a superlative over groups would drop a mentioned table or column.
-    fn keeps_entities(&self, groups: &[GroupBy]) -> Option<()> {
+    fn check_entities(&self, groups: &[GroupBy]) -> Option<()> {
         if groups.is_empty() {
             return Some(());
         }
@@ -181,7 +183,7 @@ impl QueryBuilder<'_> {
                 |group: &GroupBy| matches!(group, GroupBy::Table(_) | GroupBy::Column(_) | GroupBy::Dates(_));
             return (!groups.iter().any(is_mentioned)).then_some(());
         }
-        let counted = if self.parts.numbers.is_empty() { self.counted_with_most() } else { None };
+        let counted = if self.mentions.numbers.is_empty() { self.counted_word() } else { None };
         let is_covered =
             |(start, group): &GroupMention| groups.contains(group) || self.is_own(group) || Some(*start) == counted;
         self.entities().iter().all(is_covered).then_some(())
@@ -189,8 +191,8 @@ impl QueryBuilder<'_> {
 
     /// Returns true if the result is grouped by something other than the measured rows.
     fn divides_others(&self, groups: &[GroupBy]) -> bool {
-        let Some(row) = self.parts.numbers.first().and_then(|mention| mention.target.first()) else { return false };
-        let is_mentioned = self.reading.signs.most.is_some() || !self.reading.signs.groups.is_empty();
+        let Some(row) = self.mentions.numbers.first().and_then(|mention| mention.target.first()) else { return false };
+        let is_mentioned = self.parsed.cues.superlative.is_some() || !self.parsed.cues.groups.is_empty();
         let is_other = |group: &GroupBy| {
             matches!(group, GroupBy::Table(_) | GroupBy::Column(_))
                 && !self.is_own(group)
@@ -200,56 +202,62 @@ impl QueryBuilder<'_> {
     }
 
     /// Returns true if the number is additive, such as a quantity; prices and weights are not summed.
-    fn adds_up(&self, column_refs: &[ColumnRef]) -> bool {
+    fn is_additive(&self, column_refs: &[ColumnRef]) -> bool {
         const UNITS: [&str; 6] = ["_grams", "_days", "_hours", "_minutes", "_percent", "_year"];
-        let counts = |column_ref: &ColumnRef| {
-            let column = self.book.column(column_ref);
-            column.is_some_and(|it| it.kind == ColumnType::Integer && !UNITS.iter().any(|unit| it.name.ends_with(unit)))
+        let is_quantity = |column_ref: &ColumnRef| {
+            let column = self.model.column(column_ref);
+            column.is_some_and(|column| {
+                column.kind == ColumnType::Integer && !UNITS.iter().any(|unit| column.name.ends_with(unit))
+            })
         };
-        let Some(start) = self.parts.numbers.first().map(|mention| mention.start) else { return false };
+        let Some(start) = self.mentions.numbers.first().map(|mention| mention.start) else { return false };
         // As in `top 3 suppliers by stock`.
-        let is_by = self.reading.signs.groups.iter().any(|(index, _)| *index == start);
-        let is_most = |most: Superlative| self.is_amount(most.index) && start == most.index + 1;
-        (is_by || self.reading.signs.most.is_none_or(is_most)) && column_refs.iter().all(counts)
+        let is_by = self.parsed.cues.groups.iter().any(|(index, _)| *index == start);
+        let is_most = |superlative: Superlative| self.is_amount(superlative.index) && start == superlative.index + 1;
+        (is_by || self.parsed.cues.superlative.is_none_or(is_most)) && column_refs.iter().all(is_quantity)
     }
 
     /// Returns true if the word asks for a number of things and not for a size.
     fn is_amount(&self, index: usize) -> bool {
-        self.reading.words.get(index).is_some_and(|word| word.is_in(&["most", "least", "fewest"]))
+        self.parsed.words.get(index).is_some_and(|word| word.is_in(&["most", "least", "fewest"]))
     }
 
     /// Resolves `the largest order` to the money column of the table. Returns `None` if the table has no such
     /// column, or several.
     pub(super) fn resolve_size_column(&mut self) -> Option<()> {
         const SIZES: [&str; 6] = ["largest", "biggest", "greatest", "highest", "smallest", "lowest"];
-        let Some(most) = self.reading.signs.most else { return Some(()) };
-        if !self.parts.numbers.is_empty() || self.reading.signs.counts.is_some() {
+        let Some(superlative) = self.parsed.cues.superlative else { return Some(()) };
+        if !self.mentions.numbers.is_empty() || self.parsed.cues.counts.is_some() {
             return Some(());
         }
-        let next = most.index + 1 + usize::from(self.reading.signs.limit.is_some());
-        let sized = self.parts.tables.iter().find(|mention| (most.index + 1..=next).contains(&mention.start));
-        let Some(table) = sized.filter(|_| !self.is_amount(most.index)) else { return Some(()) };
-        let is_size = self.reading.words[most.index].is_in(&SIZES);
-        let columns = &self.book.catalog.table(&table.target).filter(|_| is_size)?.columns;
+        let next = superlative.index + 1 + usize::from(self.parsed.cues.limit.is_some());
+        let sized = self.mentions.tables.iter().find(|mention| (superlative.index + 1..=next).contains(&mention.start));
+        let Some(table) = sized.filter(|_| !self.is_amount(superlative.index)) else { return Some(()) };
+        let is_size = self.parsed.words[superlative.index].is_in(&SIZES);
+        let columns = &self.model.catalog.table(&table.target).filter(|_| is_size)?.columns;
         let mut money = columns.iter().filter(|column| column.kind == ColumnType::Decimal);
         let column = money.next().filter(|_| money.next().is_none())?;
         let column_ref = ColumnRef { table: table.target.clone(), column: column.name.clone() };
-        self.parts.numbers.push(Mention { start: most.index, end: table.start, target: vec![column_ref] });
+        self.mentions.numbers.push(Mention { start: superlative.index, end: table.start, target: vec![column_ref] });
         Some(())
     }
 
     fn asks_for_rows(&self) -> bool {
-        let signs = &self.reading.signs;
-        self.parts.numbers.is_empty() && signs.counts.is_none() && signs.every.is_none() && !self.sums && !self.averages
+        let cues = &self.parsed.cues;
+        self.mentions.numbers.is_empty()
+            && cues.counts.is_none()
+            && cues.date_prefix.is_none()
+            && !self.sums
+            && !self.averages
     }
 
     /// Returns the tables of people who are mentioned by only a part of their name.
     pub(super) fn people(&self) -> Vec<String> {
         let mut tables: Vec<String> = Vec::new();
-        for table in &self.book.catalog.tables {
+        for table in &self.model.catalog.tables {
             let Some(names) = table.person() else { continue };
             let is_named = |column: &str| {
-                let mut stored = self.parts.values.iter().flat_map(|mention| &mention.target);
+                let mut stored = self.mentions.values.iter().flat_map(|mention| &mention.target);
                 stored.any(|stored| stored.column_ref.table == table.name && stored.column_ref.column == column)
             };
             if is_named(&names[0].name) != is_named(&names[1].name) {
@@ -260,9 +268,9 @@ impl QueryBuilder<'_> {
     }
 
     /// Returns the group of a superlative.
-    fn entity(&self) -> Option<GroupBy> {
-        let counted = match self.parts.numbers.is_empty() {
-            true => Some(self.counted_with_most()?),
+    fn superlative_group(&self) -> Option<GroupBy> {
+        let counted = match self.mentions.numbers.is_empty() {
+            true => Some(self.counted_word()?),
             false => None,
         };
         let is_other = |(start, _): &GroupMention| Some(*start) != counted;
@@ -270,43 +278,44 @@ impl QueryBuilder<'_> {
     }
 
     /// Returns the word index of the table whose rows are counted for a superlative.
-    fn counted_with_most(&self) -> Option<usize> {
-        let index = self.reading.signs.counts.or(self.reading.signs.most.map(|most| most.index + 1))?;
-        let table = self.parts.tables.iter().find(|mention| mention.start >= index)?;
+    fn counted_word(&self) -> Option<usize> {
+        let index =
+            self.parsed.cues.counts.or(self.parsed.cues.superlative.map(|superlative| superlative.index + 1))?;
+        let table = self.mentions.tables.iter().find(|mention| mention.start >= index)?;
         (self.entities().len() > 1).then_some(table.start)
     }
 
     /// Returns the table that `how many` refers to.
     fn counted(&self) -> Option<String> {
-        let index = self.reading.signs.counts?;
-        let Some(table) = self.parts.tables.iter().find(|mention| mention.start >= index) else {
-            return if self.parts.tables.is_empty() { self.implied_table() } else { None };
+        let index = self.parsed.cues.counts?;
+        let Some(table) = self.mentions.tables.iter().find(|mention| mention.start >= index) else {
+            return if self.mentions.tables.is_empty() { self.implied_table() } else { None };
         };
         // The words in between, such as `late` in `how many late orders`, must belong to the table.
         let between: Vec<(usize, usize)> =
-            self.parts.spans().into_iter().filter(|(start, _)| (index..table.start).contains(start)).collect();
+            self.mentions.spans().into_iter().filter(|(start, _)| (index..table.start).contains(start)).collect();
         let is_joined = between.windows(2).all(|pair| pair[0].1 == pair[1].0);
         (is_joined && between.last().is_none_or(|(_, end)| *end == table.start)).then(|| table.target.clone())
     }
 
     fn first_is_table(&self, index: usize) -> bool {
-        let first = self.parts.spans().into_iter().find(|(start, _)| *start >= index);
-        first.is_some_and(|(start, _)| self.parts.tables.iter().any(|mention| mention.start == start))
+        let first = self.mentions.spans().into_iter().find(|(start, _)| *start >= index);
+        first.is_some_and(|(start, _)| self.mentions.tables.iter().any(|mention| mention.start == start))
     }
 
     /// Returns the table whose rows are counted per group.
     fn counted_in_groups(&self, groups: &[GroupBy]) -> Option<String> {
-        if self.reading.signs.most.is_some() {
-            let start = self.counted_with_most()?;
+        if self.parsed.cues.superlative.is_some() {
+            let start = self.counted_word()?;
             return self
-                .parts
+                .mentions
                 .tables
                 .iter()
                 .find(|mention| mention.start == start)
                 .map(|mention| mention.target.clone());
         }
         let is_free = |mention: &&Mention<String>| !groups.contains(&GroupBy::Table(mention.target.clone()));
-        match self.parts.tables.iter().find(is_free) {
+        match self.mentions.tables.iter().find(is_free) {
             Some(mention) => Some(mention.target.clone()),
             None => self.implied_table(),
         }
@@ -314,11 +323,11 @@ impl QueryBuilder<'_> {
 
     /// Returns the table implied by synonyms if no table is named: `club members`.
     fn implied_table(&self) -> Option<String> {
-        let condition = self.parts.conditions.first().map(|mention| mention.target.table.clone());
-        let values = self.parts.values.iter().filter_map(|mention| mention.target.first());
+        let condition = self.mentions.conditions.first().map(|mention| mention.target.table.clone());
+        let values = self.mentions.values.iter().filter_map(|mention| mention.target.first());
         let value = values.filter(|stored| stored.is_synonym).map(|stored| stored.column_ref.table.clone()).next();
         let date = self
-            .parts
+            .mentions
             .dates
             .first()
             .and_then(|mention| mention.target.first())

@@ -23,7 +23,7 @@ impl RuleModel {
     /// Answers a question.
     pub(super) fn answer(&self, prompt: &TaskPrompt) -> String {
         let classified = self.classify(prompt);
-        let text = match self.chat_answer(&classified.topic, prompt) {
+        let text = match self.chat_answer(&classified.kind, prompt) {
             Some(text) => text,
             None => self.lookup_answer(&classified, prompt),
         };
@@ -36,8 +36,8 @@ impl RuleModel {
     }
 
     /// Answers a message that needs no tool.
-    fn chat_answer(&self, topic: &QuestionKind, prompt: &TaskPrompt) -> Option<String> {
-        let QuestionKind::Talk(intent) = topic else { return None };
+    fn chat_answer(&self, kind: &QuestionKind, prompt: &TaskPrompt) -> Option<String> {
+        let QuestionKind::Chat(intent) = kind else { return None };
         let text = match intent {
             ChatIntent::Thanks => "You are welcome.".to_owned(),
             ChatIntent::Greeting => format!("Hello. I am {LABEL}. {}", self.examples()),
@@ -55,16 +55,16 @@ impl RuleModel {
     fn lookup_answer(&self, classified: &ClassifiedQuestion, prompt: &TaskPrompt) -> String {
         let gave_up = prompt.verdict.as_ref().filter(|verdict| verdict.status == VerdictStatus::GivingUp);
         let missing: Vec<String> =
-            prompt.verdict.iter().flat_map(|verdict| &verdict.missing).map(|text| plain(text)).collect();
+            prompt.verdict.iter().flat_map(|verdict| &verdict.missing).map(|text| strip_error_kind(text)).collect();
         match self.answer_from_outputs(classified, prompt) {
             Some(text) if gave_up.is_some() && !missing.is_empty() => {
                 format!("I could not find everything: {}.\n\n{text}", missing.join("; "))
             }
             Some(text) => match prompt.outputs.iter().find(|output| !output.is_good()) {
-                Some(failed) => format!("{text}\n\nSome steps failed: {}.", plain(&failed.content)),
+                Some(failed) => format!("{text}\n\nSome steps failed: {}.", strip_error_kind(&failed.content)),
                 None => text,
             },
-            None => self.not_known(classified, prompt),
+            None => self.unknown_answer(classified, prompt),
         }
     }
 
@@ -79,16 +79,16 @@ impl RuleModel {
             .collect();
         let reads_records = good.iter().any(|(_, output)| output.tool == "bq_query");
         // After a clarification, outputs of the rejected interpretation are still present.
-        let is_known = |output: &ToolResult| self.query_of(classified, output).is_some();
-        let knows_one = good.iter().any(|(_, output)| is_known(output));
+        let is_own_query = |output: &ToolResult| self.query_of(classified, output).is_some();
+        let has_own_query = good.iter().any(|(_, output)| is_own_query(output));
         let mut texts: Vec<String> = Vec::new();
         for (number, output) in &good {
             let text = match output.tool.as_str() {
-                "bq_query" if knows_one && !is_known(output) => None,
+                "bq_query" if has_own_query && !is_own_query(output) => None,
                 "bq_query" => self.describe_output_rows(classified, output, (*number, !texts.is_empty()), prompt),
                 "search_docs" if reads_records && !texts.is_empty() => None,
                 "search_docs" => passages::quote_passages(classified, output, *number, prompt),
-                _ => simple(output, *number),
+                _ => format_single_value(output, *number),
             };
             texts.extend(text);
         }
@@ -97,7 +97,7 @@ impl RuleModel {
 
     /// Returns the query of the rule model that produced this output.
     fn query_of(&self, classified: &ClassifiedQuestion, output: &ToolResult) -> Option<SqlQuery> {
-        let QuestionKind::Data(query) = &classified.topic else { return None };
+        let QuestionKind::Data(query) = &classified.kind else { return None };
         let sql = output.args.get("sql").and_then(Value::as_str).unwrap_or_default();
         let all = [Some((**query).clone()), self.diagnostic_query(query)];
         all.into_iter().flatten().find(|query| query.sql() == sql)
@@ -113,7 +113,7 @@ impl RuleModel {
         prompt: &TaskPrompt,
     ) -> Option<String> {
         let query = self.query_of(classified, output);
-        match (&query, &classified.topic) {
+        match (&query, &classified.kind) {
             (Some(SqlQuery { shape: ResultShape::Range, .. }), QuestionKind::Data(requested)) => match is_answered {
                 true => rows::describe_missing_days(requested, &output.value(), number, &prompt.today),
                 false => rows::describe_data_range(requested, &output.value(), number),
@@ -123,15 +123,19 @@ impl RuleModel {
     }
 
     /// States that the answer is not known, with the reason and what is known.
-    fn not_known(&self, classified: &ClassifiedQuestion, prompt: &TaskPrompt) -> String {
-        let unknown = classified.reading.unknown_words();
-        let failed: Vec<String> =
-            prompt.outputs.iter().filter(|output| !output.is_good()).map(|output| plain(&output.content)).collect();
+    fn unknown_answer(&self, classified: &ClassifiedQuestion, prompt: &TaskPrompt) -> String {
+        let unknown = classified.parsed.unknown_words();
+        let failed: Vec<String> = prompt
+            .outputs
+            .iter()
+            .filter(|output| !output.is_good())
+            .map(|output| strip_error_kind(&output.content))
+            .collect();
         let searched = prompt.previous_calls.iter().any(|previous| previous.tool == "search_docs")
             || prompt.outputs.iter().any(|output| output.tool == "search_docs");
-        let reason = match &classified.topic {
+        let reason = match &classified.kind {
             QuestionKind::Future => "the question is about the future, and the data covers only the past".to_owned(),
-            QuestionKind::Talk(ChatIntent::Memory) => return "I know nothing about you yet.".to_owned(),
+            QuestionKind::Chat(ChatIntent::Memory) => return "I know nothing about you yet.".to_owned(),
             _ if !failed.is_empty() => failed.join("; "),
             QuestionKind::Text if searched && !unknown.is_empty() => {
                 let named: Vec<String> = unknown.iter().map(|word| format!("\"{word}\"")).collect();
@@ -150,9 +154,9 @@ impl RuleModel {
 
     /// Returns example questions that can be answered.
     fn examples(&self) -> String {
-        let happens = self.catalog.tables.iter().find(|table| table.event().is_some());
+        let event_table = self.catalog.tables.iter().find(|table| table.event().is_some());
         let mut all = Vec::new();
-        if let Some(table) = happens {
+        if let Some(table) = event_table {
             all.push(format!("\"How many {} were there last month?\"", table.name.replace('_', " ")));
         }
         let number = self.catalog.tables.iter().find_map(|table| {
@@ -170,13 +174,13 @@ impl RuleModel {
 }
 
 /// Removes the machine-readable kind from an error text.
-fn plain(text: &str) -> String {
+fn strip_error_kind(text: &str) -> String {
     let text = text.trim().trim_end_matches('.');
     text.split_once(": ").map_or(text, |(kind, rest)| if kind.contains(' ') { text } else { rest }).to_owned()
 }
 
 /// Formats the outputs of tools that return a single value.
-fn simple(output: &ToolResult, number: usize) -> Option<String> {
+fn format_single_value(output: &ToolResult, number: usize) -> Option<String> {
     let value = output.value();
     let text = |name: &str| value[name].as_str().unwrap_or_default().to_owned();
     match output.tool.as_str() {
@@ -186,10 +190,10 @@ fn simple(output: &ToolResult, number: usize) -> Option<String> {
             Some(format!("The result is {}{unit}{about} [{number}].", numbers::grouped(&text("result"))))
         }
         "now" => Some(format!("It is {} ({}) [{number}].", text("local"), text("zone"))),
-        "list_tables" => listed(&value["tables"], number, |table| {
+        "list_tables" => format_list(&value["tables"], number, |table| {
             format!("{} ({} rows)", table["name"].as_str().unwrap_or_default(), table["rows"])
         }),
-        "describe_table" => listed(&value["columns"], number, |column| {
+        "describe_table" => format_list(&value["columns"], number, |column| {
             let about = column["about"].as_str().filter(|about| !about.is_empty());
             let about = about.map(|about| format!(": {about}")).unwrap_or_default();
             format!(
@@ -198,11 +202,12 @@ fn simple(output: &ToolResult, number: usize) -> Option<String> {
                 column["type"].as_str().unwrap_or_default()
             )
         }),
-        "search_memory" => listed(&value["facts"], number, |fact| {
+        "search_memory" => format_list(&value["facts"], number, |fact| {
             format!("{} ({})", fact["text"].as_str().unwrap_or_default(), fact["date"].as_str().unwrap_or_default())
         }),
         "forget_memory" => {
-            let all = listed(&value["forgotten"], number, |fact| fact["text"].as_str().unwrap_or_default().to_owned());
+            let all =
+                format_list(&value["forgotten"], number, |fact| fact["text"].as_str().unwrap_or_default().to_owned());
             Some(all.map_or("There was nothing to forget.".to_owned(), |all| format!("Forgotten:\n{all}")))
         }
         _ => {
@@ -214,7 +219,7 @@ fn simple(output: &ToolResult, number: usize) -> Option<String> {
     }
 }
 
-fn listed(value: &Value, number: usize, format_item: impl Fn(&Value) -> String) -> Option<String> {
+fn format_list(value: &Value, number: usize, format_item: impl Fn(&Value) -> String) -> Option<String> {
     let all: Vec<String> = value.as_array()?.iter().map(|item| format!("- {}", format_item(item))).collect();
     (!all.is_empty()).then(|| format!("{} [{number}]", all.join("\n")))
 }

@@ -32,7 +32,7 @@ pub(super) enum ChatIntent {
 type IntentParser = fn(&str) -> ChatIntent;
 
 /// Returns the intent of a message that needs no lookup.
-pub(super) fn talk(message: &str) -> Option<ChatIntent> {
+pub(super) fn chat_intent(message: &str) -> Option<ChatIntent> {
     static FORMS: LazyLock<Vec<(Regex, IntentParser)>> = LazyLock::new(|| {
         let forms: [(&str, IntentParser); 13] = [
             (
@@ -75,17 +75,17 @@ pub(super) fn talk(message: &str) -> Option<ChatIntent> {
                 ChatIntent::File(String::new())
             }),
         ];
-        forms.into_iter().map(|(form, talk)| (Regex::new(&format!("(?i){form}")).expect("a pattern"), talk)).collect()
+        forms.into_iter().map(|(form, parse)| (Regex::new(&format!("(?i){form}")).expect("a pattern"), parse)).collect()
     });
     let message = message.trim();
-    FORMS.iter().find_map(|(form, talk)| {
+    FORMS.iter().find_map(|(form, parse)| {
         let captures = form.captures(message)?;
         let rest = captures.name("rest").map(|rest| rest.as_str().to_owned()).unwrap_or_default();
-        Some(match talk(&message.to_lowercase()) {
+        Some(match parse(&message.to_lowercase()) {
             ChatIntent::DeleteMemory(_) => ChatIntent::DeleteMemory(rest),
             ChatIntent::File(_) => ChatIntent::File(rest),
             ChatIntent::Describe(_) => ChatIntent::Describe(message.to_lowercase()),
-            talk => talk,
+            intent => intent,
         })
     })
 }
@@ -93,10 +93,11 @@ pub(super) fn talk(message: &str) -> Option<ChatIntent> {
 /// Quotes an earlier message.
 pub(super) fn describe_history(prompt: &TaskPrompt, is_first: bool) -> String {
     let first_topic = prompt.summary.lines().find_map(|line| line.strip_prefix("Began with: ")).map(str::to_owned);
-    let mut mine = prompt.history.iter().filter(|message| message.role == "user").map(|message| message.text.clone());
+    let mut user_messages =
+        prompt.history.iter().filter(|message| message.role == "user").map(|message| message.text.clone());
     let quoted = match is_first {
-        true => first_topic.or_else(|| mine.next()),
-        false => mine.next_back().or(first_topic),
+        true => first_topic.or_else(|| user_messages.next()),
+        false => user_messages.next_back().or(first_topic),
     };
     match (quoted, is_first) {
         (Some(text), true) => format!("First you asked: \"{text}\""),

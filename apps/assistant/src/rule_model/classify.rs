@@ -4,7 +4,7 @@ use jiff::civil::Date;
 
 use super::RuleModel;
 use super::calculation::calculation;
-use super::chat_intent::{ChatIntent, talk};
+use super::chat_intent::{ChatIntent, chat_intent};
 use super::parsed_question::ParsedQuestion;
 use super::sql_query::SqlQuery;
 use super::tokens::tokenize;
@@ -12,7 +12,7 @@ use crate::prompt::TaskPrompt;
 
 /// Kind of a question.
 pub(super) enum QuestionKind {
-    Talk(ChatIntent),
+    Chat(ChatIntent),
     Calculation(String),
     Data(Box<SqlQuery>),
     /// Question about the future.
@@ -25,8 +25,8 @@ pub(super) enum QuestionKind {
 pub(super) struct ClassifiedQuestion {
     /// Question with clarifications applied, and completed from the previous question if it is a follow-up.
     pub(super) question: String,
-    pub(super) reading: ParsedQuestion,
-    pub(super) topic: QuestionKind,
+    pub(super) parsed: ParsedQuestion,
+    pub(super) kind: QuestionKind,
 }
 
 /// Maximum number of questions in a chain of follow-ups.
@@ -37,23 +37,23 @@ impl RuleModel {
     pub(super) fn classify(&self, prompt: &TaskPrompt) -> ClassifiedQuestion {
         let today = prompt.today.parse().unwrap_or(Date::ZERO);
         let question = self.rewrite_with_clarifications(prompt, today);
-        let reading = ParsedQuestion::new(&self.lexicon, &question, today);
-        let topic = self.topic(&question, &reading);
-        ClassifiedQuestion { question, reading, topic }
+        let parsed = ParsedQuestion::new(&self.lexicon, &question, today);
+        let kind = self.kind(&question, &parsed);
+        ClassifiedQuestion { question, parsed, kind }
     }
 
-    fn topic(&self, question: &str, reading: &ParsedQuestion) -> QuestionKind {
-        if let Some(talk) = talk(question) {
-            return QuestionKind::Talk(talk);
+    fn kind(&self, question: &str, parsed: &ParsedQuestion) -> QuestionKind {
+        if let Some(intent) = chat_intent(question) {
+            return QuestionKind::Chat(intent);
         }
         if let Some(text) = calculation(question) {
             return QuestionKind::Calculation(text);
         }
         let defines = is_definition(question);
-        if reading.signs.is_future && !defines && (reading.signs.counts.is_some() || !reading.items.is_empty()) {
+        if parsed.cues.is_future && !defines && (parsed.cues.counts.is_some() || !parsed.items.is_empty()) {
             return QuestionKind::Future;
         }
-        match self.query(reading).filter(|_| !defines) {
+        match self.query(parsed).filter(|_| !defines) {
             Some(query) => QuestionKind::Data(Box::new(query)),
             None => QuestionKind::Text,
         }
@@ -71,13 +71,13 @@ impl RuleModel {
                 _ => clarified.answer.clone(),
             };
         }
-        let mine: Vec<&str> = prompt
+        let user_messages: Vec<&str> = prompt
             .history
             .iter()
             .filter(|message| message.role == "user")
             .map(|message| message.text.as_str())
             .collect();
-        let earlier = &mine[mine.len().saturating_sub(MAX_FOLLOW_UPS)..];
+        let earlier = &user_messages[user_messages.len().saturating_sub(MAX_FOLLOW_UPS)..];
         self.rewrite_follow_up(&question, earlier, today).unwrap_or(question)
     }
 
@@ -105,10 +105,10 @@ impl RuleModel {
             old.periods.iter().for_each(|period| drop(period.start, period.end));
         }
         for item in &old.items {
-            let same = |other: &super::lexicon::LexiconMatch| {
+            let is_alternative = |other: &super::lexicon::LexiconMatch| {
                 item.meanings.iter().any(|one| other.meanings.iter().any(|two| one.is_alike(two)))
             };
-            if new.items.iter().any(same) {
+            if new.items.iter().any(is_alternative) {
                 drop(item.start, item.end);
             }
         }

@@ -28,12 +28,12 @@ pub(super) struct JoinPath {
 impl JoinGraph {
     pub(super) fn new(catalog: &Catalog) -> Self {
         let links = |table: &Table| {
-            let of = |column: &crate::data::Column| {
-                let to = column.references.clone().or_else(|| named(catalog, table, &column.name))?;
+            let foreign_key = |column: &crate::data::Column| {
+                let to = column.references.clone().or_else(|| inferred_reference(catalog, table, &column.name))?;
                 let from = ColumnRef { table: table.name.clone(), column: column.name.clone() };
                 Some(ForeignKey { from, to: ColumnRef { table: to.0, column: to.1 } })
             };
-            (table.name.clone(), table.columns.iter().filter_map(of).collect())
+            (table.name.clone(), table.columns.iter().filter_map(foreign_key).collect())
         };
         Self(catalog.tables.iter().map(links).collect())
     }
@@ -105,7 +105,7 @@ impl JoinGraph {
 }
 
 /// Infers the table that a column such as `customer_id` references without a declared foreign key.
-fn named(catalog: &Catalog, table: &Table, column: &str) -> Option<(String, String)> {
+fn inferred_reference(catalog: &Catalog, table: &Table, column: &str) -> Option<(String, String)> {
     let name = column.strip_suffix("_id")?;
     let fits = |other: &&Table| {
         let singular = super::tokens::lemma(&other.name.to_lowercase());

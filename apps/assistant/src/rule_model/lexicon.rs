@@ -60,7 +60,7 @@ pub(super) struct Lexicon {
 
 /// Number of distinct values above which a name column is assumed to hold names of people or things, which are
 /// written with a capital letter.
-const MANY_NAMES: usize = 20;
+const NAME_THRESHOLD: usize = 20;
 
 impl Lexicon {
     pub(super) fn new(catalog: &Catalog, synonyms: &Synonyms) -> Self {
@@ -68,7 +68,7 @@ impl Lexicon {
         for (all, target) in &synonyms.groups {
             let meaning = meaning_of(target, &all[0]);
             all.iter().for_each(|text| lexicon.add(text, meaning.clone(), false, false));
-            for other in elsewhere(catalog, target) {
+            for other in same_value_in_other_tables(catalog, target) {
                 all.iter().for_each(|text| lexicon.add(text, other.clone(), false, false));
             }
         }
@@ -90,12 +90,12 @@ impl Lexicon {
             }
         }
         let holds_text = column.kind == ColumnType::Text && !column.name.to_lowercase().contains("mail");
-        let is_name = column.name.to_lowercase().contains("name") && column.distinct.len() > MANY_NAMES;
+        let is_name = column.name.to_lowercase().contains("name") && column.distinct.len() > NAME_THRESHOLD;
         for value in column.distinct.iter().filter(|_| holds_text) {
             let display_text = value.replace('_', " ");
             let is_single = tokenize(&display_text).len() == 1;
-            let small = value.to_lowercase();
-            let is_strict = is_single && (is_filler(&small) || small == "new");
+            let lower = value.to_lowercase();
+            let is_strict = is_single && (is_filler(&lower) || lower == "new");
             let meaning =
                 Meaning::Value { column_ref: column_ref.clone(), values: vec![value.clone()], is_synonym: false };
             self.add(&display_text, meaning, is_strict, is_name && is_single);
@@ -120,7 +120,7 @@ impl Lexicon {
             let matched = if used[index] {
                 None
             } else {
-                self.longest(words, index, used).or_else(|| self.beginning(words, index))
+                self.longest_match(words, index, used).or_else(|| self.common_prefix(words, index))
             };
             match matched {
                 Some(item) => {
@@ -138,19 +138,19 @@ impl Lexicon {
     pub(super) fn exactly(&self, text: &str) -> Vec<Meaning> {
         let words = tokenize(text);
         let all = words.first().and_then(|first| self.phrases.get(&first.lemma)).into_iter().flatten();
-        let same = |phrase: &&Phrase| {
+        let is_exact = |phrase: &&Phrase| {
             let pairs = phrase.words.iter().zip(&words);
             phrase.words.len() == words.len() && pairs.into_iter().all(|(one, other)| one.lower == other.lower)
         };
-        all.filter(same).map(|phrase| phrase.meaning.clone()).collect()
+        all.filter(is_exact).map(|phrase| phrase.meaning.clone()).collect()
     }
 
-    fn longest(&self, words: &[QuestionToken], index: usize, used: &[bool]) -> Option<LexiconMatch> {
+    fn longest_match(&self, words: &[QuestionToken], index: usize, used: &[bool]) -> Option<LexiconMatch> {
         let first = &words[index];
         let forms = std::iter::once(&first.lemma).chain(&first.bases);
         let starting = forms.filter_map(|form| self.phrases.get(form)).flatten();
         let fitting: Vec<(&Phrase, usize, bool)> = starting
-            .filter_map(|phrase| fits(phrase, words, index).map(|(end, is_exact)| (phrase, end, is_exact)))
+            .filter_map(|phrase| match_phrase(phrase, words, index).map(|(end, is_exact)| (phrase, end, is_exact)))
             .filter(|(_, end, _)| !used[index..*end].contains(&true))
             .collect();
         let length = fitting.iter().map(|(phrase, ..)| phrase.words.len()).max()?;
@@ -170,7 +170,7 @@ impl Lexicon {
     /// Returns the columns that parts of a phrase denote on their own.
     fn columns_within(&self, words: &[QuestionToken], index: usize, end: usize) -> Vec<ColumnRef> {
         let starting = self.phrases.get(&words[index].lemma).into_iter().flatten();
-        let fitting = starting.filter(|phrase| fits(phrase, words, index).is_some_and(|(last, _)| last <= end));
+        let fitting = starting.filter(|phrase| match_phrase(phrase, words, index).is_some_and(|(last, _)| last <= end));
         let column = |phrase: &Phrase| match &phrase.meaning {
             Meaning::Column(column_ref) => Some(column_ref.clone()),
             _ => None,
@@ -179,18 +179,18 @@ impl Lexicon {
     }
 
     /// Matches words that are a common prefix of several values of one column: `Ridge Tent`.
-    fn beginning(&self, words: &[QuestionToken], index: usize) -> Option<LexiconMatch> {
+    fn common_prefix(&self, words: &[QuestionToken], index: usize) -> Option<LexiconMatch> {
         let starting = self.phrases.get(&words[index].lemma)?;
-        let shared = |phrase: &Phrase| {
+        let shared_length = |phrase: &Phrase| {
             let is_value = matches!(&phrase.meaning, Meaning::Value { is_synonym: false, .. });
             let pairs = phrase.words.iter().zip(&words[index..]);
             let length = pairs.take_while(|(one, other)| one.lemma == other.lemma).count();
             let is_named = length > 1 || (index > 0 && words[index].is_capital() && words[index].lower.len() > 3);
             (is_value && is_named).then_some(length)
         };
-        let length = starting.iter().filter_map(shared).max()?;
+        let length = starting.iter().filter_map(shared_length).max()?;
         let mut common: Option<(ColumnRef, Vec<String>)> = None;
-        for phrase in starting.iter().filter(|phrase| shared(phrase) == Some(length)) {
+        for phrase in starting.iter().filter(|phrase| shared_length(phrase) == Some(length)) {
             let Meaning::Value { column_ref, values, .. } = &phrase.meaning else { continue };
             match &mut common {
                 None => common = Some((column_ref.clone(), values.clone())),
@@ -205,7 +205,7 @@ impl Lexicon {
 }
 
 /// Returns the end of a phrase that starts at a word, and true if the match is exact.
-fn fits(phrase: &Phrase, words: &[QuestionToken], start: usize) -> Option<(usize, bool)> {
+fn match_phrase(phrase: &Phrase, words: &[QuestionToken], start: usize) -> Option<(usize, bool)> {
     let (mut position, mut is_exact) = (start, true);
     for (index, expected) in phrase.words.iter().enumerate() {
         while index > 0 && words.get(position).is_some_and(|word| word.lower != expected.lower && word.is_in(&SKIPPED))
@@ -215,21 +215,21 @@ fn fits(phrase: &Phrase, words: &[QuestionToken], start: usize) -> Option<(usize
         let word = words.get(position)?;
         if word.lower != expected.lower {
             is_exact = false;
-            let is_compared = matches!(phrase.meaning, Meaning::Column(_)) && word.bases.contains(&expected.lower);
+            let is_comparative = matches!(phrase.meaning, Meaning::Column(_)) && word.bases.contains(&expected.lower);
             // A value does not match as another verb form: `paid` is a value, `pay` is not.
             let is_value = matches!(phrase.meaning, Meaning::Value { .. });
             let is_form = word.lemma == expected.lemma && (!is_value || shares_prefix(&word.lower, &expected.lower));
-            if !is_form && !is_compared {
+            if !is_form && !is_comparative {
                 return None;
             }
         }
         position += 1;
     }
-    let is_spelt = match &phrase.meaning {
+    let has_required_spelling = match &phrase.meaning {
         Meaning::Value { values, .. } if phrase.is_strict => values.contains(&words[start].text),
         _ => !phrase.is_name || words[start].is_capital(),
     };
-    is_spelt.then_some((position, is_exact))
+    has_required_spelling.then_some((position, is_exact))
 }
 
 fn shares_prefix(one: &str, other: &str) -> bool {
@@ -237,7 +237,7 @@ fn shares_prefix(one: &str, other: &str) -> bool {
 }
 
 /// Returns the same value in columns of the same name: `german` for suppliers means the same country.
-fn elsewhere(catalog: &Catalog, target: &SynonymTarget) -> Vec<Meaning> {
+fn same_value_in_other_tables(catalog: &Catalog, target: &SynonymTarget) -> Vec<Meaning> {
     let SynonymTarget::Value(table, column, value) = target else { return Vec::new() };
     let others = catalog.tables.iter().filter(|other| other.name != *table);
     let has = |other: &&Table| other.column(column).is_some_and(|column| column.distinct.contains(value));

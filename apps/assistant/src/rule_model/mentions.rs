@@ -41,15 +41,15 @@ pub(super) struct Mentions {
 }
 
 impl Mentions {
-    pub(super) fn find_mentions(book: &RuleModel, reading: &ParsedQuestion) -> Self {
-        let mut parts = Self::default();
-        for item in &reading.items {
-            parts.take(book, item, reading);
+    pub(super) fn find_mentions(model: &RuleModel, question: &ParsedQuestion) -> Self {
+        let mut mentions = Self::default();
+        for item in &question.items {
+            mentions.add(model, item, question);
         }
-        parts
+        mentions
     }
 
-    fn take(&mut self, book: &RuleModel, item: &LexiconMatch, reading: &ParsedQuestion) {
+    fn add(&mut self, model: &RuleModel, item: &LexiconMatch, question: &ParsedQuestion) {
         let LexiconMatch { start, end, .. } = *item;
         if let Some(Meaning::Table(table)) = item.meanings.iter().find(|meaning| matches!(meaning, Meaning::Table(_))) {
             self.tables.push(Mention { start, end, target: table.clone() });
@@ -57,20 +57,20 @@ impl Mentions {
         }
         let columns = |holds: fn(&Column) -> bool| -> Vec<ColumnRef> {
             let referenced_column = |meaning: &Meaning| match meaning {
-                Meaning::Column(column_ref) if book.column(column_ref).is_some_and(holds) => Some(column_ref.clone()),
+                Meaning::Column(column_ref) if model.column(column_ref).is_some_and(holds) => Some(column_ref.clone()),
                 _ => None,
             };
             item.meanings.iter().filter_map(referenced_column).collect()
         };
         let (numbers, mut dates, texts) = (columns(is_number), columns(is_date), columns(is_text));
-        let referenced_dates = item.dates.iter().filter(|column_ref| book.column(column_ref).is_some_and(is_date));
+        let referenced_dates = item.dates.iter().filter(|column_ref| model.column(column_ref).is_some_and(is_date));
         for column_ref in referenced_dates {
             if !dates.contains(column_ref) {
                 dates.push(column_ref.clone());
             }
         }
-        let values = stored(item);
-        let names_column = |stored: &StoredValue| names(reading, &stored.column_ref);
+        let values = stored_values(item);
+        let names_column = |stored: &StoredValue| is_column_named(question, &stored.column_ref);
         if let Some(target) = condition(item) {
             self.conditions.push(Mention { start, end, target });
         } else if !numbers.is_empty() {
@@ -101,14 +101,14 @@ impl Mentions {
     }
 }
 
-fn stored(item: &LexiconMatch) -> Vec<StoredValue> {
-    let of = |meaning: &Meaning| match meaning {
+fn stored_values(item: &LexiconMatch) -> Vec<StoredValue> {
+    let stored_value = |meaning: &Meaning| match meaning {
         Meaning::Value { column_ref, values, is_synonym } => {
             Some(StoredValue { column_ref: column_ref.clone(), values: values.clone(), is_synonym: *is_synonym })
         }
         _ => None,
     };
-    item.meanings.iter().filter_map(of).collect()
+    item.meanings.iter().filter_map(stored_value).collect()
 }
 
 fn condition(item: &LexiconMatch) -> Option<Condition> {
@@ -121,9 +121,9 @@ fn condition(item: &LexiconMatch) -> Option<Condition> {
 }
 
 /// Returns true if the question names the column itself, as in `status shipped`.
-fn names(reading: &ParsedQuestion, column_ref: &ColumnRef) -> bool {
-    let names = |meaning: &Meaning| matches!(meaning, Meaning::Column(named) if named == column_ref);
-    reading.items.iter().any(|item| item.meanings.iter().any(names))
+fn is_column_named(question: &ParsedQuestion, column_ref: &ColumnRef) -> bool {
+    let names_column = |meaning: &Meaning| matches!(meaning, Meaning::Column(named) if named == column_ref);
+    question.items.iter().any(|item| item.meanings.iter().any(names_column))
 }
 
 fn is_number(column: &Column) -> bool {

@@ -13,7 +13,7 @@ pub(super) struct ParsedQuestion {
     pub(super) words: Vec<QuestionToken>,
     pub(super) items: Vec<LexiconMatch>,
     pub(super) periods: Vec<Period>,
-    pub(super) signs: QueryCues,
+    pub(super) cues: QueryCues,
     /// Rows addressed by number, such as `order 50897`: table and key.
     pub(super) keys: Vec<(String, String)>,
     /// Indexes of unknown words. A question with unknown words is not answered from the data.
@@ -28,14 +28,14 @@ impl ParsedQuestion {
         for period in &periods {
             used[period.start..period.end].iter_mut().for_each(|used| *used = true);
         }
-        let mut signs = query_cues::phrases(&words, &mut used);
+        let mut cues = query_cues::phrase_cues(&words, &mut used);
         let mut items = lexicon.items(&words, &mut used);
-        as_verbs(lexicon, &words, &mut items, &mut used);
+        detect_verbs(lexicon, &words, &mut items, &mut used);
         let keys = keys(&words, &items, &mut used);
-        superlatives(lexicon, &words, &items, &mut signs);
-        let unknown = query_cues::single_word_cues(&words, &mut used, &mut signs);
-        signs.is_future |= !periods.is_empty() && periods.iter().all(|period| period.from > today);
-        Self { words, items, periods, signs, keys, unknown }
+        detect_superlatives(lexicon, &words, &items, &mut cues);
+        let unknown = query_cues::single_word_cues(&words, &mut used, &mut cues);
+        cues.is_future |= !periods.is_empty() && periods.iter().all(|period| period.from > today);
+        Self { words, items, periods, cues, keys, unknown }
     }
 
     /// Returns the unknown words.
@@ -50,7 +50,7 @@ impl ParsedQuestion {
 
 /// Detects verbs: `what does it cost` is equivalent to what it costs, and `did we ship` to what was shipped. A word
 /// after `does` and its subject is a verb, and so is a word after a plural, as in `products cost`.
-fn as_verbs(lexicon: &Lexicon, words: &[QuestionToken], items: &mut Vec<LexiconMatch>, used: &mut [bool]) {
+fn detect_verbs(lexicon: &Lexicon, words: &[QuestionToken], items: &mut Vec<LexiconMatch>, used: &mut [bool]) {
     let does = words.iter().position(|word| word.is_in(&["do", "does", "did"])).unwrap_or(words.len());
     for index in 1..words.len() {
         let before = &words[index - 1];
@@ -64,9 +64,9 @@ fn as_verbs(lexicon: &Lexicon, words: &[QuestionToken], items: &mut Vec<LexiconM
         if !(after_plural || (index > does && (after_item || after_pronoun))) {
             continue;
         }
-        let own = items.iter().position(|item| item.start == index && item.end == index + 1);
-        let meanings = verb(lexicon, &words[index].lower);
-        match own {
+        let existing = items.iter().position(|item| item.start == index && item.end == index + 1);
+        let meanings = verb_meanings(lexicon, &words[index].lower);
+        match existing {
             _ if meanings.is_empty() => {}
             Some(index) => items[index].meanings = meanings,
             None if !used[index] => {
@@ -80,7 +80,7 @@ fn as_verbs(lexicon: &Lexicon, words: &[QuestionToken], items: &mut Vec<LexiconM
 }
 
 /// Returns the meaning of a verb that is known in another form: `costs`, `placed`, `shipped`.
-fn verb(lexicon: &Lexicon, lower: &str) -> Vec<Meaning> {
+fn verb_meanings(lexicon: &Lexicon, lower: &str) -> Vec<Meaning> {
     let doubled = lower.chars().last().map(|last| format!("{lower}{last}ed")).unwrap_or_default();
     let forms = [format!("{lower}s"), format!("{lower}d"), format!("{lower}ed"), doubled];
     let is_column = |meaning: &Meaning| matches!(meaning, Meaning::Column(_));
@@ -106,18 +106,20 @@ fn keys(words: &[QuestionToken], items: &[LexiconMatch], used: &mut [bool]) -> V
     keys
 }
 
-/// Applies comparatives: `cheapest` and `heavier` denote a column and an operation.
-fn superlatives(lexicon: &Lexicon, words: &[QuestionToken], items: &[LexiconMatch], signs: &mut QueryCues) {
+/// Detects comparatives and superlatives of columns: `cheapest` and `heavier` denote a column and an operation.
+fn detect_superlatives(lexicon: &Lexicon, words: &[QuestionToken], items: &[LexiconMatch], cues: &mut QueryCues) {
     let is_column = |item: &&LexiconMatch| matches!(item.meanings.first(), Some(Meaning::Column(_)));
     for item in items.iter().filter(|item| item.end == item.start + 1).filter(is_column) {
         let (word, index) = (&words[item.start], item.start);
-        let is_small = word.bases.iter().any(|base| ["cheap", "light"].contains(&base.as_str()));
+        let is_ascending = word.bases.iter().any(|base| ["cheap", "light"].contains(&base.as_str()));
         // A word such as `turnover` is not a comparative.
-        let is_itself = [&word.lower, &word.lemma].iter().any(|form| !lexicon.exactly(form).is_empty());
-        match (word.bases.is_empty() || is_itself, word.lower.ends_with("est")) {
+        let has_own_meaning = [&word.lower, &word.lemma].iter().any(|form| !lexicon.exactly(form).is_empty());
+        match (word.bases.is_empty() || has_own_meaning, word.lower.ends_with("est")) {
             (true, _) => {}
-            (false, true) => signs.most = signs.most.or(Some(query_cues::Superlative { index, descends: !is_small })),
-            (false, false) => signs.compares = true,
+            (false, true) => {
+                cues.superlative = cues.superlative.or(Some(query_cues::Superlative { index, descends: !is_ascending }))
+            }
+            (false, false) => cues.compares = true,
         }
     }
 }

@@ -41,7 +41,7 @@ struct PeriodMatch {
     to: Date,
     name: String,
     /// True for a month without a year.
-    is_loose: bool,
+    lacks_year: bool,
 }
 
 /// Returns the periods of a question, in order.
@@ -52,8 +52,8 @@ pub(super) fn periods(words: &[QuestionToken], today: Date) -> Vec<Period> {
         match span(words, index, today) {
             Some(span) => {
                 let end = index + span.length;
-                let PeriodMatch { from, to, name, is_loose, .. } = span;
-                matched_periods.push((Period { start: index, end, from, to, name }, is_loose));
+                let PeriodMatch { from, to, name, lacks_year, .. } = span;
+                matched_periods.push((Period { start: index, end, from, to, name }, lacks_year));
                 index = end;
             }
             None => index += 1,
@@ -66,10 +66,10 @@ pub(super) fn periods(words: &[QuestionToken], today: Date) -> Vec<Period> {
 /// Copies years forward: in `June or July 2026`, a month without a year takes the year of the next period.
 fn propagate_years(matched_periods: &mut [(Period, bool)]) {
     for index in (1..matched_periods.len()).rev() {
-        let (year, is_loose) = (matched_periods[index].0.from.year(), matched_periods[index].1);
-        let (period, before_is_loose) = &mut matched_periods[index - 1];
-        if *before_is_loose
-            && !is_loose
+        let (year, lacks_year) = (matched_periods[index].0.from.year(), matched_periods[index].1);
+        let (period, earlier_lacks_year) = &mut matched_periods[index - 1];
+        if *earlier_lacks_year
+            && !lacks_year
             && let Some(month) = month_of(year, period.from.month())
         {
             (period.from, period.to, period.name) = (month.from, month.to, month.name);
@@ -81,20 +81,20 @@ fn propagate_years(matched_periods: &mut [(Period, bool)]) {
 /// not a range: its words stay unexplained, which prevents a query.
 fn join_ranges(words: &[QuestionToken], matched_periods: Vec<(Period, bool)>, today: Date) -> Vec<Period> {
     let mut all: Vec<Period> = Vec::new();
-    let mut last_is_loose = false;
-    for (mut period, is_loose) in matched_periods {
-        let last_was_loose = std::mem::replace(&mut last_is_loose, is_loose);
+    let mut last_lacks_year = false;
+    for (mut period, lacks_year) in matched_periods {
+        let previous_lacks_year = std::mem::replace(&mut last_lacks_year, lacks_year);
         let is_between =
             |gap: &[QuestionToken]| matches!(gap, [word] if word.is_in(&["to", "until", "till", "through"]));
-        let lead = |back: usize| period.start.checked_sub(back).map(|index| &words[index]);
+        let word_before = |back: usize| period.start.checked_sub(back).map(|index| &words[index]);
         if let Some(last) = all.last_mut() {
             let gap = &words[last.end..period.start];
             let is_pair = matches!(gap, [word] if word.is_in(&["and"]))
                 && last.start.checked_sub(1).is_some_and(|index| words[index].is_in(&["between"]));
             if is_between(gap) || is_pair {
                 last.start -= usize::from(is_pair);
-                if last_was_loose {
-                    begin_before(last, period.to);
+                if previous_lacks_year {
+                    move_to_previous_year(last, period.to);
                 }
                 if period.to <= last.from {
                     all.pop();
@@ -105,13 +105,13 @@ fn join_ranges(words: &[QuestionToken], matched_periods: Vec<(Period, bool)>, to
                 continue;
             }
         }
-        if lead(1).is_some_and(|word| word.is_in(&["since"])) {
+        if word_before(1).is_some_and(|word| word.is_in(&["since"])) {
             period.name = format!("since {}", period.name);
             (period.start, period.to) = (period.start - 1, today.saturating_add(1.day()));
-        } else if lead(1).is_some_and(|word| word.is_in(&["before", "until"])) {
+        } else if word_before(1).is_some_and(|word| word.is_in(&["before", "until"])) {
             period.name = format!("before {}", period.name);
             (period.start, period.to, period.from) = (period.start - 1, period.from, date(1, 1, 1));
-        } else if lead(1).is_some_and(|word| word.is_in(&["after"])) {
+        } else if word_before(1).is_some_and(|word| word.is_in(&["after"])) {
             period.name = format!("after {}", period.name);
             (period.start, period.from, period.to) = (period.start - 1, period.to, date(9999, 1, 1));
         }
@@ -121,7 +121,7 @@ fn join_ranges(words: &[QuestionToken], matched_periods: Vec<(Period, bool)>, to
 }
 
 /// Moves a start month to the previous year: `September to July 2026` starts in September 2025.
-fn begin_before(month: &mut Period, end: Date) {
+fn move_to_previous_year(month: &mut Period, end: Date) {
     if end <= month.from
         && let Some(earlier) = month_of(month.from.year() - 1, month.from.month())
     {
@@ -149,15 +149,15 @@ fn year(words: &[QuestionToken], index: usize) -> Option<i16> {
 }
 
 fn exact_period(from: Date, to: Date, name: String, length: usize) -> Option<PeriodMatch> {
-    Some(PeriodMatch { length, from, to, name, is_loose: false })
+    Some(PeriodMatch { length, from, to, name, lacks_year: false })
 }
 
 fn relative(words: &[QuestionToken], index: usize, today: Date) -> Option<PeriodMatch> {
-    let one = |from: Date| exact_period(from, from.checked_add(1.day()).ok()?, from.to_string(), 1);
+    let single_day = |from: Date| exact_period(from, from.checked_add(1.day()).ok()?, from.to_string(), 1);
     match lower(words, index) {
-        "today" => return one(today),
-        "yesterday" => return one(today.yesterday().ok()?),
-        "tomorrow" => return one(today.tomorrow().ok()?),
+        "today" => return single_day(today),
+        "yesterday" => return single_day(today.yesterday().ok()?),
+        "tomorrow" => return single_day(today.tomorrow().ok()?),
         _ => {}
     }
     let steps = match lower(words, index) {
@@ -241,13 +241,13 @@ fn part_of_year(words: &[QuestionToken], index: usize, today: Date) -> Option<Pe
 
 /// Parses `2026-10-03`, `3 October 2026`, `October 3, 2026`.
 fn day(words: &[QuestionToken], index: usize, today: Date) -> Option<PeriodMatch> {
-    let one = |from: Date, length: usize| exact_period(from, from.tomorrow().ok()?, from.to_string(), length);
+    let single_day = |from: Date, length: usize| exact_period(from, from.tomorrow().ok()?, from.to_string(), length);
     if let Ok(parsed_date) = lower(words, index)
         .parse::<Date>()
         .map_err(drop)
         .and_then(|parsed_date| if lower(words, index).len() == 10 { Ok(parsed_date) } else { Err(()) })
     {
-        return one(parsed_date, 1);
+        return single_day(parsed_date, 1);
     }
     let number = |index: usize| {
         let text = lower(words, index);
@@ -259,10 +259,13 @@ fn day(words: &[QuestionToken], index: usize, today: Date) -> Option<PeriodMatch
         _ => return None,
     };
     match year(words, index + 2) {
-        Some(year) => one(Date::new(year, month, day).ok()?, 3),
+        Some(year) => single_day(Date::new(year, month, day).ok()?, 3),
         None => {
-            let this = Date::new(today.year(), month, day).ok()?;
-            one(if this > today { Date::new(today.year() - 1, month, day).ok()? } else { this }, 2)
+            let date_this_year = Date::new(today.year(), month, day).ok()?;
+            single_day(
+                if date_this_year > today { Date::new(today.year() - 1, month, day).ok()? } else { date_this_year },
+                2,
+            )
         }
     }
 }
@@ -282,7 +285,7 @@ fn month(words: &[QuestionToken], index: usize, today: Date) -> Option<PeriodMat
         return month_of(year, month).map(|span| PeriodMatch { length: 2, ..span });
     }
     let year = if month > today.month() { today.year() - 1 } else { today.year() };
-    month_of(year, month).map(|span| PeriodMatch { is_loose: true, ..span })
+    month_of(year, month).map(|span| PeriodMatch { lacks_year: true, ..span })
 }
 
 fn month_of(year: i16, month: i8) -> Option<PeriodMatch> {

@@ -11,7 +11,7 @@ use crate::plan::{Plan, PlannedCall};
 use crate::prompt::TaskPrompt;
 
 /// Maximum number of passages per search.
-const PASSAGES: usize = 8;
+const MAX_PASSAGES: usize = 8;
 
 impl RuleModel {
     /// Returns the first plan that was not tried and whose tools are available.
@@ -26,8 +26,8 @@ impl RuleModel {
     }
 
     fn plans(&self, classified: &ClassifiedQuestion) -> Vec<Plan> {
-        match &classified.topic {
-            QuestionKind::Talk(intent) => self.talking(intent),
+        match &classified.kind {
+            QuestionKind::Chat(intent) => self.chat_plans(intent),
             QuestionKind::Future => vec![Plan::generate("the data has no future values")],
             QuestionKind::Calculation(text) => {
                 vec![Plan::tools([call("calculate", json!({ "expression": text }))], "the question is a calculation")]
@@ -43,7 +43,7 @@ impl RuleModel {
                     self.diagnostic_query(query)
                         .map(|other| Plan::tools([self.query_call(&other)], "the result is empty: find the cause")),
                 );
-                if classified.reading.periods.is_empty() {
+                if classified.parsed.periods.is_empty() {
                     plans.extend(searches(classified));
                 }
                 plans
@@ -58,23 +58,23 @@ impl RuleModel {
         planned
     }
 
-    fn talking(&self, intent: &ChatIntent) -> Vec<Plan> {
-        let one = |tool: &str, args: Value, reason: &str| vec![Plan::tools([call(tool, args)], reason)];
+    fn chat_plans(&self, intent: &ChatIntent) -> Vec<Plan> {
+        let single_call = |tool: &str, args: Value, reason: &str| vec![Plan::tools([call(tool, args)], reason)];
         match intent {
-            ChatIntent::Memory => one("search_memory", json!({}), "the question is about saved facts"),
+            ChatIntent::Memory => single_call("search_memory", json!({}), "the question is about saved facts"),
             ChatIntent::DeleteMemory(query) => {
-                one("forget_memory", json!({ "query": query }), "the user wants to delete a saved fact")
+                single_call("forget_memory", json!({ "query": query }), "the user wants to delete a saved fact")
             }
-            ChatIntent::Clock => one("now", json!({}), "the question is about the time"),
-            ChatIntent::Tables => one("list_tables", json!({}), "the question is about the tables"),
-            ChatIntent::File(path) => one("read_file", json!({ "path": path }), "the question is about a file"),
+            ChatIntent::Clock => single_call("now", json!({}), "the question is about the time"),
+            ChatIntent::Tables => single_call("list_tables", json!({}), "the question is about the tables"),
+            ChatIntent::File(path) => single_call("read_file", json!({ "path": path }), "the question is about a file"),
             ChatIntent::Describe(text) => {
-                let named = self.catalog.tables.iter().find(|table| text.contains(&table.name.to_lowercase()));
-                match named {
+                let table = self.catalog.tables.iter().find(|table| text.contains(&table.name.to_lowercase()));
+                match table {
                     Some(table) => {
-                        one("describe_table", json!({ "table": table.name }), "the question is about a table")
+                        single_call("describe_table", json!({ "table": table.name }), "the question is about a table")
                     }
-                    None => one("list_tables", json!({}), "the question is about the tables"),
+                    None => single_call("list_tables", json!({}), "the question is about the tables"),
                 }
             }
             _ => vec![Plan::generate("there is nothing to look up")],
@@ -113,14 +113,14 @@ impl RuleModel {
 /// Returns searches: first all words of the question with synonyms, then the words alone, then only the two
 /// longest.
 fn searches(classified: &ClassifiedQuestion) -> Vec<Plan> {
-    let (own, others) = search_words(&classified.question);
-    let first = own.iter().chain(&others).cloned().collect::<Vec<_>>().join(" ");
-    let mut longest = own.clone();
+    let (words, synonyms) = search_words(&classified.question);
+    let first = words.iter().chain(&synonyms).cloned().collect::<Vec<_>>().join(" ");
+    let mut longest = words.clone();
     longest.sort_by_key(|word| std::cmp::Reverse(word.len()));
     longest.truncate(2);
-    let queries = [first, own.join(" "), longest.join(" ")];
+    let queries = [first, words.join(" "), longest.join(" ")];
     let search = |query: String| {
-        let search = call("search_docs", json!({ "query": query, "limit": PASSAGES }));
+        let search = call("search_docs", json!({ "query": query, "limit": MAX_PASSAGES }));
         Plan::tools([search], "documents may contain the answer")
     };
     queries.into_iter().filter(|query| !query.is_empty()).map(search).collect()

@@ -13,16 +13,16 @@ pub(super) struct QueryCues {
     pub(super) how_long: bool,
     pub(super) when: bool,
     pub(super) lists: bool,
-    /// True if two things are compared.
+    /// True if two or more groups are compared.
     pub(super) compares: bool,
     /// Superlative, for one or several rows.
-    pub(super) most: Option<Superlative>,
+    pub(super) superlative: Option<Superlative>,
     pub(super) limit: Option<usize>,
     /// Prefix length of a date that forms a group: 7 for months.
-    pub(super) every: Option<usize>,
+    pub(super) date_prefix: Option<usize>,
     /// Index after `per`, `by` or `each`, and true if a plural may follow.
     pub(super) groups: Vec<(usize, bool)>,
-    pub(super) limits: Vec<NumericFilter>,
+    pub(super) numeric_filters: Vec<NumericFilter>,
     /// True if the question is about the future.
     pub(super) is_future: bool,
 }
@@ -39,76 +39,77 @@ pub(super) struct Superlative {
 pub(super) struct NumericFilter {
     pub(super) start: usize,
     pub(super) end: usize,
-    pub(super) sign: &'static str,
+    pub(super) operator: &'static str,
     pub(super) number: f64,
     pub(super) is_money: bool,
 }
 
-const LARGE: [&str; 11] =
+const DESCENDING_WORDS: [&str; 11] =
     ["most", "highest", "largest", "biggest", "best", "top", "greatest", "longest", "maximum", "max", "strongest"];
-const SMALL: [&str; 9] = ["least", "lowest", "smallest", "fewest", "shortest", "minimum", "min", "worst", "bottom"];
-const COMPARING: [&str; 14] = [
+const ASCENDING_WORDS: [&str; 9] =
+    ["least", "lowest", "smallest", "fewest", "shortest", "minimum", "min", "worst", "bottom"];
+const COMPARISON_WORDS: [&str; 14] = [
     "more", "higher", "larger", "bigger", "better", "greater", "less", "fewer", "lower", "vs", "versus", "compare",
     "compared", "than",
 ];
 
 /// Finds cues of several words, before words are matched against the data.
-pub(super) fn phrases(words: &[QuestionToken], used: &mut [bool]) -> QueryCues {
-    let mut signs = QueryCues::default();
+pub(super) fn phrase_cues(words: &[QuestionToken], used: &mut [bool]) -> QueryCues {
+    let mut cues = QueryCues::default();
     let mut index = 0;
     while index < words.len() {
-        index += if used[index] { 1 } else { phrase(words, index, used, &mut signs) };
+        index += if used[index] { 1 } else { parse_phrase(words, index, used, &mut cues) };
     }
-    signs
+    cues
 }
 
-fn phrase(words: &[QuestionToken], index: usize, used: &mut [bool], signs: &mut QueryCues) -> usize {
+fn parse_phrase(words: &[QuestionToken], index: usize, used: &mut [bool], cues: &mut QueryCues) -> usize {
     let text = |offset: usize| words.get(index + offset).map_or("", |word| word.lower.as_str());
     let length = match (text(0), text(1), text(2)) {
         ("how", "many", _) | ("number", "of", _) => {
-            signs.counts = signs.counts.or(Some(index + 2));
+            cues.counts = cues.counts.or(Some(index + 2));
             2
         }
         ("total", "number", "of") => {
-            signs.counts = Some(index + 3);
+            cues.counts = Some(index + 3);
             3
         }
         ("how", "much", _) => {
-            signs.how_much = true;
+            cues.how_much = true;
             2
         }
         ("how", "long", _) => {
-            signs.how_long = true;
+            cues.how_long = true;
             2
         }
         ("add", "up", _) | ("in", "total", _) | ("sum", "of", _) => {
-            signs.sums = true;
+            cues.sums = true;
             2
         }
         ("on", "average", _) => {
-            signs.averages = true;
+            cues.averages = true;
             2
         }
         ("month", "by", "month") => {
-            signs.every = Some(7);
+            cues.date_prefix = Some(7);
             3
         }
         ("per" | "by" | "each" | "every", unit @ ("month" | "year" | "day"), _) => {
-            signs.every = Some(unit_letters(unit));
+            cues.date_prefix = Some(prefix_length(unit));
             2
         }
         ("over", "time", _) => {
-            signs.every = Some(7);
+            cues.date_prefix = Some(7);
             2
         }
         ("per" | "each", ..) | ("by", ..) => {
-            signs.groups.push((index + 1, text(0) != "by"));
+            cues.groups.push((index + 1, text(0) != "by"));
             1
         }
         _ => {
-            let Some(limit) = limit(words, index) else { return 1 };
-            let length = limit.end - limit.start;
-            signs.limits.push(limit);
+            let Some(filter) = numeric_filter(words, index) else { return 1 };
+            let length = filter.end - filter.start;
+            cues.numeric_filters.push(filter);
             length
         }
     };
@@ -116,7 +117,7 @@ fn phrase(words: &[QuestionToken], index: usize, used: &mut [bool], signs: &mut 
     length
 }
 
-fn unit_letters(unit: &str) -> usize {
+fn prefix_length(unit: &str) -> usize {
     match unit {
         "year" => 4,
         "day" => 10,
@@ -125,7 +126,7 @@ fn unit_letters(unit: &str) -> usize {
 }
 
 /// Parses a comparison with a number.
-fn limit(words: &[QuestionToken], index: usize) -> Option<NumericFilter> {
+fn numeric_filter(words: &[QuestionToken], index: usize) -> Option<NumericFilter> {
     const FORMS: [(&[&str], &str); 14] = [
         (&["fewer", "than"], "<"),
         (&["less", "than"], "<"),
@@ -145,46 +146,52 @@ fn limit(words: &[QuestionToken], index: usize) -> Option<NumericFilter> {
     let fits = |form: &[&str]| {
         form.iter().enumerate().all(|(offset, text)| words.get(index + offset).is_some_and(|word| word.lower == *text))
     };
-    let (form, sign) = FORMS.into_iter().find(|(form, _)| fits(form))?;
+    let (form, operator) = FORMS.into_iter().find(|(form, _)| fits(form))?;
     let end = index + form.len() + 1;
     let number = words.get(end - 1)?.number()?;
     let is_money = words.get(end).is_some_and(|word| word.is_in(&["euro", "euros", "eur"]));
-    Some(NumericFilter { start: index, end: end + usize::from(is_money), sign, number, is_money })
+    Some(NumericFilter { start: index, end: end + usize::from(is_money), operator, number, is_money })
 }
 
 /// Finds cues of one word, among words without a meaning in the data. Returns the indexes of unknown words.
-pub(super) fn single_word_cues(words: &[QuestionToken], used: &mut [bool], signs: &mut QueryCues) -> Vec<usize> {
+pub(super) fn single_word_cues(words: &[QuestionToken], used: &mut [bool], cues: &mut QueryCues) -> Vec<usize> {
     let mut unknown = Vec::new();
     for (index, word) in words.iter().enumerate() {
         let is_free = !used[index];
         let text = word.lower.as_str();
         match text {
-            "will" | "forecast" | "predict" | "expect" => signs.is_future = true,
-            "when" if index == 0 => signs.when = true,
-            "list" | "show" | "which" | "who" | "what" | "name" | "give" => signs.lists = true,
+            "will" | "forecast" | "predict" | "expect" => cues.is_future = true,
+            "when" if index == 0 => cues.when = true,
+            "list" | "show" | "which" | "who" | "what" | "name" | "give" => cues.lists = true,
             _ => {}
         }
         if !is_free {
             continue;
         }
         match text {
-            "count" => signs.counts = signs.counts.or(Some(index + 1)),
-            "total" | "sum" | "totals" => signs.sums = true,
-            "average" | "mean" | "avg" => signs.averages = true,
-            "monthly" => signs.every = Some(7),
-            "yearly" | "annual" => signs.every = Some(4),
-            "daily" => signs.every = Some(10),
-            "develop" | "development" | "trend" | "evolve" | "evolution" => signs.every = signs.every.or(Some(7)),
-            "or" => signs.compares = true,
-            _ if LARGE.contains(&text) => signs.most = signs.most.or(Some(Superlative { index, descends: true })),
-            _ if SMALL.contains(&text) => signs.most = signs.most.or(Some(Superlative { index, descends: false })),
-            _ if COMPARING.contains(&text) => signs.compares = true,
+            "count" => cues.counts = cues.counts.or(Some(index + 1)),
+            "total" | "sum" | "totals" => cues.sums = true,
+            "average" | "mean" | "avg" => cues.averages = true,
+            "monthly" => cues.date_prefix = Some(7),
+            "yearly" | "annual" => cues.date_prefix = Some(4),
+            "daily" => cues.date_prefix = Some(10),
+            "develop" | "development" | "trend" | "evolve" | "evolution" => {
+                cues.date_prefix = cues.date_prefix.or(Some(7))
+            }
+            "or" => cues.compares = true,
+            _ if DESCENDING_WORDS.contains(&text) => {
+                cues.superlative = cues.superlative.or(Some(Superlative { index, descends: true }))
+            }
+            _ if ASCENDING_WORDS.contains(&text) => {
+                cues.superlative = cues.superlative.or(Some(Superlative { index, descends: false }))
+            }
+            _ if COMPARISON_WORDS.contains(&text) => cues.compares = true,
             "when" if index == 0 => {}
             _ if is_filler(text) => {}
             _ => unknown.push(index),
         }
     }
-    if signs.most.is_some() {
+    if cues.superlative.is_some() {
         let is_count = |index: &&usize| words[**index].number().is_some_and(|number| (1.0..=50.0).contains(&number));
         if let Some(index) = unknown.iter().find(is_count).copied() {
             #[expect(
@@ -193,7 +200,7 @@ pub(super) fn single_word_cues(words: &[QuestionToken], used: &mut [bool], signs
                 reason = "the value is between 1 and 50"
             )]
             let limit = words[index].number().map(|number| number as usize);
-            signs.limit = limit;
+            cues.limit = limit;
             unknown.retain(|position| *position != index);
         }
     }

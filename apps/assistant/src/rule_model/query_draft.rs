@@ -37,7 +37,7 @@ pub(super) enum GroupBy {
 
 /// A query that is being built.
 pub(super) struct QueryDraft<'a> {
-    pub(super) task: &'a QueryBuilder<'a>,
+    pub(super) builder: &'a QueryBuilder<'a>,
     pub(super) anchor: &'a Table,
     pub(super) may_multiply: bool,
     pub(super) needed: BTreeSet<String>,
@@ -47,7 +47,7 @@ pub(super) struct QueryDraft<'a> {
 impl<'a> QueryDraft<'a> {
     /// Builds the query around this table, if possible.
     pub(super) fn build(
-        task: &'a QueryBuilder<'a>,
+        builder: &'a QueryBuilder<'a>,
         anchor: String,
         measure: &Measure,
         groups: &[GroupBy],
@@ -67,14 +67,14 @@ impl<'a> QueryDraft<'a> {
             period: None,
         };
         let may_multiply = matches!(measure, Measure::Count(_) | Measure::Rows);
-        let anchor = task.book.catalog.table(&anchor)?;
-        let mut draft = QueryDraft { task, anchor, may_multiply, needed: BTreeSet::new(), query };
-        draft.keep_tables()?;
+        let anchor = builder.model.catalog.table(&anchor)?;
+        let mut draft = QueryDraft { builder, anchor, may_multiply, needed: BTreeSet::new(), query };
+        draft.require_tables()?;
         let column_refs = draft.filter_values()?;
         draft.filter_conditions()?;
-        draft.filter_limits()?;
+        draft.filter_numbers()?;
         draft.filter_keys()?;
-        draft.filter_days(measure, groups)?;
+        draft.filter_dates(measure, groups)?;
         match measure {
             Measure::Rows => draft.rows(&column_refs)?,
             _ => draft.measure(measure, groups, &column_refs)?,
@@ -84,18 +84,20 @@ impl<'a> QueryDraft<'a> {
 
     /// Returns the nearest of the columns by join distance; `None` on a tie.
     pub(super) fn nearest(&self, column_refs: &[ColumnRef]) -> Option<ColumnRef> {
-        let routes = &self.task.book.routes;
-        let far = |column_ref: &ColumnRef| routes.distance(&self.anchor.name, &column_ref.table, self.may_multiply);
-        let near = column_refs.iter().filter_map(far).min()?;
-        let mut best = column_refs.iter().filter(|column_ref| far(column_ref) == Some(near));
+        let join_graph = &self.builder.model.join_graph;
+        let distance =
+            |column_ref: &ColumnRef| join_graph.distance(&self.anchor.name, &column_ref.table, self.may_multiply);
+        let shortest = column_refs.iter().filter_map(distance).min()?;
+        let mut best = column_refs.iter().filter(|column_ref| distance(column_ref) == Some(shortest));
         let first = best.next()?;
         best.all(|other| other.table == first.table).then(|| first.clone())
     }
 
     /// Checks that every mentioned table can be joined, and joins those that filter rows.
-    fn keep_tables(&mut self) -> Option<()> {
-        for mention in &self.task.parts.tables {
-            let distance = self.task.book.routes.distance(&self.anchor.name, &mention.target, self.may_multiply)?;
+    fn require_tables(&mut self) -> Option<()> {
+        for mention in &self.builder.mentions.tables {
+            let distance =
+                self.builder.model.join_graph.distance(&self.anchor.name, &mention.target, self.may_multiply)?;
             if distance >= 100 {
                 self.needed.insert(mention.target.clone());
             }
@@ -106,11 +108,11 @@ impl<'a> QueryDraft<'a> {
     /// Adds filters for stored values; several values of one column form one filter.
     fn filter_values(&mut self) -> Option<Vec<ColumnRef>> {
         let mut chosen: Vec<(ColumnRef, Vec<String>)> = Vec::new();
-        for mention in &self.task.parts.values {
+        for mention in &self.builder.mentions.values {
             let column_refs: Vec<ColumnRef> = mention.target.iter().map(|stored| stored.column_ref.clone()).collect();
             let column_ref = self.nearest(&column_refs)?;
-            let of = |stored: &&StoredValue| stored.column_ref == column_ref;
-            let values = mention.target.iter().filter(of).flat_map(|stored| stored.values.clone());
+            let is_in_column = |stored: &&StoredValue| stored.column_ref == column_ref;
+            let values = mention.target.iter().filter(is_in_column).flat_map(|stored| stored.values.clone());
             match chosen.iter_mut().find(|(existing, _)| *existing == column_ref) {
                 Some((_, all)) => all.extend(values),
                 None => chosen.push((column_ref.clone(), values.collect())),
@@ -119,14 +121,15 @@ impl<'a> QueryDraft<'a> {
         for (column_ref, values) in &mut chosen {
             values.dedup();
             self.needed.insert(column_ref.table.clone());
-            let is_number = self.task.book.column(column_ref).is_some_and(|column| column.kind != ColumnType::Text);
+            let is_number = self.builder.model.column(column_ref).is_some_and(|column| column.kind != ColumnType::Text);
             let quoted: Vec<String> =
                 values.iter().map(|value| if is_number { value.clone() } else { text(value) }).collect();
             self.query.filters.push(match quoted.as_slice() {
                 [one] => format!("{} = {one}", column_ref.sql()),
                 many => format!("{} IN ({})", column_ref.sql(), many.join(", ")),
             });
-            let is_flag = self.task.book.column(column_ref).is_some_and(|column| column.kind == ColumnType::Boolean);
+            let is_flag =
+                self.builder.model.column(column_ref).is_some_and(|column| column.kind == ColumnType::Boolean);
             let labels: Vec<&str> = match is_flag {
                 true => values.iter().map(|value| if value == "1" { "yes" } else { "no" }).collect(),
                 false => values.iter().map(String::as_str).collect(),
@@ -137,31 +140,31 @@ impl<'a> QueryDraft<'a> {
     }
 
     fn filter_conditions(&mut self) -> Option<()> {
-        for mention in &self.task.parts.conditions {
+        for mention in &self.builder.mentions.conditions {
             let condition = &mention.target;
-            self.task.book.routes.distance(&self.anchor.name, &condition.table, self.may_multiply)?;
+            self.builder.model.join_graph.distance(&self.anchor.name, &condition.table, self.may_multiply)?;
             self.needed.insert(condition.table.clone());
-            let table = self.task.book.catalog.table(&condition.table)?;
+            let table = self.builder.model.catalog.table(&condition.table)?;
             self.query.filters.push(qualified(&condition.sql, table));
             self.query.about.push(condition.name.clone());
         }
         Some(())
     }
 
-    fn filter_limits(&mut self) -> Option<()> {
-        for (limit, column_refs) in &self.task.limits {
+    fn filter_numbers(&mut self) -> Option<()> {
+        for (filter, column_refs) in &self.builder.numeric_filters {
             let column_ref = self.nearest(column_refs)?;
             self.needed.insert(column_ref.table.clone());
-            self.query.filters.push(format!("{} {} {}", column_ref.sql(), limit.sign, limit.number));
-            self.query.about.push(format!("{} {} {}", column_ref.display_name(), limit.sign, limit.number));
+            self.query.filters.push(format!("{} {} {}", column_ref.sql(), filter.operator, filter.number));
+            self.query.about.push(format!("{} {} {}", column_ref.display_name(), filter.operator, filter.number));
         }
         Some(())
     }
 
     fn filter_keys(&mut self) -> Option<()> {
-        for (table, number) in &self.task.reading.keys {
-            self.task.book.routes.distance(&self.anchor.name, table, self.may_multiply)?;
-            let key = self.task.book.catalog.table(table)?.key()?;
+        for (table, number) in &self.builder.parsed.keys {
+            self.builder.model.join_graph.distance(&self.anchor.name, table, self.may_multiply)?;
+            let key = self.builder.model.catalog.table(table)?.key()?;
             self.needed.insert(table.clone());
             let column_ref = ColumnRef { table: table.clone(), column: key.name.clone() };
             self.query.filters.push(format!("{} = {number}", column_ref.sql()));
@@ -171,12 +174,12 @@ impl<'a> QueryDraft<'a> {
     }
 
     /// Adds filters for the periods of the question and for dates that rows must have.
-    fn filter_days(&mut self, measure: &Measure, groups: &[GroupBy]) -> Option<()> {
-        let periods = &self.task.reading.periods;
-        let needs_day = !periods.is_empty() || groups.iter().any(|group| matches!(group, GroupBy::Dates(_)));
+    fn filter_dates(&mut self, measure: &Measure, groups: &[GroupBy]) -> Option<()> {
+        let periods = &self.builder.parsed.periods;
+        let needs_date = !periods.is_empty() || groups.iter().any(|group| matches!(group, GroupBy::Dates(_)));
         let named: Vec<ColumnRef> =
-            self.task.parts.dates.iter().map(|mention| self.nearest(&mention.target)).collect::<Option<_>>()?;
-        if !needs_day {
+            self.builder.mentions.dates.iter().map(|mention| self.nearest(&mention.target)).collect::<Option<_>>()?;
+        if !needs_date {
             if *measure != Measure::Rows {
                 self.needed.extend(named.iter().map(|column_ref| column_ref.table.clone()));
                 self.query.filters.extend(named.iter().map(|column_ref| format!("{} IS NOT NULL", column_ref.sql())));
@@ -192,41 +195,41 @@ impl<'a> QueryDraft<'a> {
             _ => return None,
         };
         self.needed.insert(column_ref.table.clone());
-        let spans: Vec<String> = periods.iter().map(|period| period_condition(&column_ref, period)).collect();
-        match spans.as_slice() {
+        let conditions: Vec<String> = periods.iter().map(|period| period_condition(&column_ref, period)).collect();
+        match conditions.as_slice() {
             [] => {}
-            [span] => self.query.filters.push(span.clone()),
+            [condition] => self.query.filters.push(condition.clone()),
             many => self.query.filters.push(format!("({})", many.join(" OR "))),
         }
         let names: Vec<&str> = periods.iter().map(|period| period.name.as_str()).collect();
         if let (Some(first), Some(last)) = (periods.first(), periods.last()) {
             let is_range = first.name.contains(" to ");
-            let word = match first.name.starts_with(|letter: char| letter.is_lowercase()) {
+            let preposition = match first.name.starts_with(|letter: char| letter.is_lowercase()) {
                 true => "",
                 false if is_range => "from ",
                 false if first.to == first.from.saturating_add(1.day()) => "on ",
                 false => "in ",
             };
-            self.query.about.push(format!("{} {word}{}", column_ref.display_name(), names.join(" or ")));
+            self.query.about.push(format!("{} {preposition}{}", column_ref.display_name(), names.join(" or ")));
             let full_period = Period { from: first.from.min(last.from), to: first.to.max(last.to), ..first.clone() };
             self.query.period = Some((full_period, column_ref));
         } else if self.query.period.is_none() {
-            let everything = Period {
+            let unbounded = Period {
                 start: 0,
                 end: 0,
                 from: jiff::civil::Date::MIN,
                 to: jiff::civil::Date::MAX,
                 name: String::new(),
             };
-            self.query.period = Some((everything, column_ref));
+            self.query.period = Some((unbounded, column_ref));
         }
         Some(())
     }
 
     /// Returns the default date column: the one of a condition, otherwise the date of the event.
     fn default_date_column(&self) -> Option<ColumnRef> {
-        for mention in &self.task.parts.conditions {
-            let table = self.task.book.catalog.table(&mention.target.table)?;
+        for mention in &self.builder.mentions.conditions {
+            let table = self.builder.model.catalog.table(&mention.target.table)?;
             let sql = mention.target.sql.to_lowercase();
             let is_compared = |column: &&crate::data::Column| {
                 let name = column.name.to_lowercase();
@@ -238,7 +241,7 @@ impl<'a> QueryDraft<'a> {
                 return Some(ColumnRef { table: table.name.clone(), column: column.name.clone() });
             }
         }
-        let words: Vec<String> = self.task.reading.words.iter().map(|word| stem(&word.lower)).collect();
+        let words: Vec<String> = self.builder.parsed.words.iter().map(|word| stem(&word.lower)).collect();
         let date_column = |table: &Table| {
             // For refunds, the date of the refund counts.
             let is_mentioned = |column: &&crate::data::Column| {
@@ -250,9 +253,10 @@ impl<'a> QueryDraft<'a> {
         if let Some(column_ref) = date_column(self.anchor) {
             return Some(column_ref);
         }
-        let named = self.task.parts.tables.iter().filter_map(|mention| self.task.book.catalog.table(&mention.target));
+        let named =
+            self.builder.mentions.tables.iter().filter_map(|mention| self.builder.model.catalog.table(&mention.target));
         let parents = self.anchor.columns.iter().filter_map(|column| column.references.as_ref());
-        let parents = parents.filter_map(|(table, _)| self.task.book.catalog.table(table));
+        let parents = parents.filter_map(|(table, _)| self.builder.model.catalog.table(table));
         let all: Vec<ColumnRef> = named.filter_map(date_column).chain(parents.filter_map(date_column)).collect();
         self.nearest(&all)
     }
@@ -260,7 +264,7 @@ impl<'a> QueryDraft<'a> {
     /// Adds the necessary joins.
     fn finish(mut self) -> Option<SqlQuery> {
         self.needed.remove(&self.anchor.name);
-        let joined = self.task.book.routes.join(&self.anchor.name, &self.needed, self.may_multiply)?;
+        let joined = self.builder.model.join_graph.join(&self.anchor.name, &self.needed, self.may_multiply)?;
         self.query.joins = joined.steps;
         if joined.multiplies && self.query.columns.iter().any(|column| column.sql.contains("COUNT(*)")) {
             let key = self.anchor.key()?;
@@ -277,7 +281,7 @@ impl<'a> QueryDraft<'a> {
 
     /// Returns the select column for a column of a table.
     pub(super) fn select_column(&self, column_ref: &ColumnRef) -> Option<SelectColumn> {
-        let column = self.task.book.column(column_ref)?;
+        let column = self.builder.model.column(column_ref)?;
         let form = match column.kind {
             _ if column.is_key || column.references.is_some() => ValueFormat::Plain,
             ColumnType::Integer if column.name.ends_with("_grams") => ValueFormat::Grams,

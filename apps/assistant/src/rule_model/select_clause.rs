@@ -7,7 +7,7 @@ use super::tokens::lemma;
 use crate::data::{ColumnType, Table};
 
 /// Number of rows in a ranking whose question uses a plural without a number.
-const SEVERAL: usize = 5;
+const DEFAULT_RANKING_ROWS: usize = 5;
 
 impl QueryDraft<'_> {
     /// Selects a number, or one per group.
@@ -22,22 +22,22 @@ impl QueryDraft<'_> {
             let is_group = groups.iter().any(|group| matches!(group, GroupBy::Column(used) if used == candidates));
             is_group || candidates.iter().any(|column_ref| column_refs.contains(column_ref))
         };
-        if !self.task.parts.texts.iter().all(|mention| is_used(&mention.target)) {
+        if !self.builder.mentions.texts.iter().all(|mention| is_used(&mention.target)) {
             return None;
         }
-        let measure = self.measured(requested_measure)?;
+        let measure = self.measure_column(requested_measure)?;
         for group in groups {
-            self.divide(group)?;
+            self.group_by(group)?;
         }
         let is_dated = groups.iter().any(|group| matches!(group, GroupBy::Dates(_)));
-        let most = self.task.reading.signs.most;
-        self.query.shape = match (groups.is_empty(), is_dated, most.is_some()) {
+        let superlative = self.builder.parsed.cues.superlative;
+        self.query.shape = match (groups.is_empty(), is_dated, superlative.is_some()) {
             (true, ..) => ResultShape::Number,
             (_, true, false) => ResultShape::Trend,
             (_, _, true) => ResultShape::Ranking,
             _ => ResultShape::Comparison,
         };
-        let direction = if most.is_none_or(|most| most.descends) { "DESC" } else { "ASC" };
+        let direction = if superlative.is_none_or(|superlative| superlative.descends) { "DESC" } else { "ASC" };
         if !groups.is_empty() {
             let by_size = format!("{} {direction}", measure.sql);
             let by_group = self.query.columns.iter().map(|column| column.sql.clone());
@@ -47,19 +47,19 @@ impl QueryDraft<'_> {
             };
         }
         if self.query.shape == ResultShape::Ranking {
-            self.query.limit = Some(self.limit());
+            self.query.limit = Some(self.row_limit());
             self.query.ranked = Some(self.query.columns.len());
         }
         // A count of zero may mean that the data does not cover the period. `NULL` makes the result empty, which
         // triggers the diagnostic query.
-        let is_open =
+        let may_lack_data =
             self.query.shape == ResultShape::Number && self.query.period.is_some() && measure.sql == "COUNT(*)";
-        let sql = if is_open { "NULLIF(COUNT(*), 0)".to_owned() } else { measure.sql.clone() };
+        let sql = if may_lack_data { "NULLIF(COUNT(*), 0)".to_owned() } else { measure.sql.clone() };
         self.query.columns.push(SelectColumn { sql, ..measure });
         Some(())
     }
 
-    fn measured(&mut self, measure: &Measure) -> Option<SelectColumn> {
+    fn measure_column(&mut self, measure: &Measure) -> Option<SelectColumn> {
         let of_table =
             |column_ref: &ColumnRef| format!("{} of {}", column_ref.display_name(), column_ref.table.replace('_', " "));
         match measure {
@@ -68,8 +68,8 @@ impl QueryDraft<'_> {
                 Some(SelectColumn { sql: "COUNT(*)".to_owned(), name, form: ValueFormat::Integer })
             }
             Measure::Sum(column_refs) => {
-                let column_ref = self.own(column_refs)?;
-                let is_whole = self.task.book.column(&column_ref)?.kind == ColumnType::Integer;
+                let column_ref = self.anchor_column(column_refs)?;
+                let is_whole = self.builder.model.column(&column_ref)?.kind == ColumnType::Integer;
                 let (sql, form) = match is_whole {
                     true => (format!("SUM({})", column_ref.sql()), ValueFormat::Integer),
                     false => (format!("ROUND(SUM({}), 2)", column_ref.sql()), ValueFormat::Decimal),
@@ -77,7 +77,7 @@ impl QueryDraft<'_> {
                 Some(SelectColumn { sql, name: format!("sum of {}", of_table(&column_ref)), form })
             }
             Measure::Average(column_refs) => {
-                let column_ref = self.own(column_refs)?;
+                let column_ref = self.anchor_column(column_refs)?;
                 let sql = format!("ROUND(AVG({}), 2)", column_ref.sql());
                 Some(SelectColumn {
                     sql,
@@ -97,17 +97,17 @@ impl QueryDraft<'_> {
     }
 
     /// Returns the column in the table that the query is built around.
-    fn own(&self, column_refs: &[ColumnRef]) -> Option<ColumnRef> {
+    fn anchor_column(&self, column_refs: &[ColumnRef]) -> Option<ColumnRef> {
         column_refs.iter().find(|column_ref| column_ref.table == self.anchor.name).cloned()
     }
 
     /// Adds a grouping.
-    fn divide(&mut self, group: &GroupBy) -> Option<()> {
+    fn group_by(&mut self, group: &GroupBy) -> Option<()> {
         match group {
             GroupBy::Table(table) => {
-                let table = self.task.book.catalog.table(table)?;
+                let table = self.builder.model.catalog.table(table)?;
                 self.needed.insert(table.name.clone());
-                let selected = self.display(table)?;
+                let selected = self.display_column(table)?;
                 let key = table.key()?;
                 self.query.group.push(ColumnRef { table: table.name.clone(), column: key.name.clone() }.sql());
                 self.query.columns.push(selected);
@@ -133,7 +133,7 @@ impl QueryDraft<'_> {
             }
             GroupBy::Periods => {
                 let column_ref = self.query.period.as_ref().map(|(_, column_ref)| column_ref.clone())?;
-                let cases = self.task.reading.periods.iter();
+                let cases = self.builder.parsed.periods.iter();
                 let cases = cases.map(|period| {
                     format!("WHEN {} THEN {}", period_condition(&column_ref, period), text(&period.name))
                 });
@@ -146,7 +146,7 @@ impl QueryDraft<'_> {
     }
 
     /// Returns the display name of a row as a select column.
-    fn display(&self, table: &Table) -> Option<SelectColumn> {
+    fn display_column(&self, table: &Table) -> Option<SelectColumn> {
         let column_ref = |column: &str| ColumnRef { table: table.name.clone(), column: column.to_owned() };
         if let Some([first, last]) = table.person() {
             let sql = format!("{} || ' ' || {}", column_ref(&first.name).sql(), column_ref(&last.name).sql());
@@ -158,48 +158,48 @@ impl QueryDraft<'_> {
         Some(SelectColumn { name, ..selected })
     }
 
-    fn limit(&self) -> usize {
-        let signs = &self.task.reading.signs;
-        let is_plural = self.task.parts.tables.iter().map(|mention| mention.start);
-        let starts = is_plural.chain(self.task.parts.texts.iter().map(|mention| mention.start)).min();
-        let word = starts.and_then(|index| self.task.reading.words.get(index));
-        let several = if word.is_some_and(|word| word.lower != word.lemma) { SEVERAL } else { 1 };
-        signs.limit.unwrap_or(several)
+    fn row_limit(&self) -> usize {
+        let cues = &self.builder.parsed.cues;
+        let table_starts = self.builder.mentions.tables.iter().map(|mention| mention.start);
+        let starts = table_starts.chain(self.builder.mentions.texts.iter().map(|mention| mention.start)).min();
+        let word = starts.and_then(|index| self.builder.parsed.words.get(index));
+        let default_rows = if word.is_some_and(|word| word.lower != word.lemma) { DEFAULT_RANKING_ROWS } else { 1 };
+        cues.limit.unwrap_or(default_rows)
     }
 
     /// Selects rows: their display names and the mentioned columns.
     pub(super) fn rows(&mut self, column_refs: &[ColumnRef]) -> Option<()> {
-        let parts = &self.task.parts;
-        let signs = &self.task.reading.signs;
+        let mentions = &self.builder.mentions;
+        let cues = &self.builder.parsed.cues;
         let is_limited = !self.query.filters.is_empty();
-        let is_requested = is_limited || (signs.lists && !parts.tables.is_empty()) || signs.most.is_some();
-        if !is_requested || signs.compares && column_refs.is_empty() {
+        let is_requested = is_limited || (cues.lists && !mentions.tables.is_empty()) || cues.superlative.is_some();
+        if !is_requested || cues.compares && column_refs.is_empty() {
             return None;
         }
-        let named = parts.numbers.iter().chain(&parts.texts).chain(&parts.dates);
+        let named = mentions.numbers.iter().chain(&mentions.texts).chain(&mentions.dates);
         let mut named: Vec<ColumnRef> = named.map(|mention| self.nearest(&mention.target)).collect::<Option<_>>()?;
-        for (_, limited) in &self.task.limits {
+        for (_, limited) in &self.builder.numeric_filters {
             named.push(self.nearest(limited)?);
         }
         named.extend(self.query.period.as_ref().map(|(_, column_ref)| column_ref.clone()));
-        if signs.when && parts.dates.is_empty() {
+        if cues.when && mentions.dates.is_empty() {
             return None;
         }
         self.query.shape = ResultShape::List;
-        let only_texts = !parts.texts.is_empty()
-            && parts.texts.iter().all(|text| parts.tables.iter().all(|table| text.start < table.start))
+        let only_texts = !mentions.texts.is_empty()
+            && mentions.texts.iter().all(|text| mentions.tables.iter().all(|table| text.start < table.start))
             && !column_refs
                 .iter()
                 .any(|column_ref| column_ref.table == self.anchor.name && column_ref.column.contains("name"))
-            && self.task.reading.keys.is_empty()
-            && signs.most.is_none()
-            && !parts.tables.is_empty();
+            && self.builder.parsed.keys.is_empty()
+            && cues.superlative.is_none()
+            && !mentions.tables.is_empty();
         match only_texts {
             true => self.query.is_distinct = true,
-            false => self.call_rows(named.is_empty())?,
+            false => self.select_row_names(named.is_empty())?,
         }
-        if signs.most.is_some() {
-            self.show_others()?;
+        if cues.superlative.is_some() {
+            self.select_other_tables()?;
         }
         for column_ref in named {
             self.needed.insert(column_ref.table.clone());
@@ -208,19 +208,19 @@ impl QueryDraft<'_> {
                 self.query.columns.push(selected);
             }
         }
-        for table in self.task.people().into_iter().filter(|table| *table != self.anchor.name) {
-            let selected = self.display(self.task.book.catalog.table(&table)?)?;
+        for table in self.builder.people().into_iter().filter(|table| *table != self.anchor.name) {
+            let selected = self.display_column(self.builder.model.catalog.table(&table)?)?;
             self.query.columns.push(selected);
         }
         self.order_rows()
     }
 
     /// Adds the display names of the other mentioned tables: a row references one row of each.
-    fn show_others(&mut self) -> Option<()> {
-        let tables = self.task.parts.tables.iter().filter(|mention| mention.target != self.anchor.name);
+    fn select_other_tables(&mut self) -> Option<()> {
+        let tables = self.builder.mentions.tables.iter().filter(|mention| mention.target != self.anchor.name);
         for mention in tables {
-            self.task.book.routes.distance(&self.anchor.name, &mention.target, false)?;
-            let selected = self.display(self.task.book.catalog.table(&mention.target)?)?;
+            self.builder.model.join_graph.distance(&self.anchor.name, &mention.target, false)?;
+            let selected = self.display_column(self.builder.model.catalog.table(&mention.target)?)?;
             self.needed.insert(mention.target.clone());
             self.query.columns.push(selected);
         }
@@ -228,8 +228,8 @@ impl QueryDraft<'_> {
     }
 
     /// Adds the display name of the rows, and more columns if nothing else is requested and the rows have no name.
-    fn call_rows(&mut self, is_alone: bool) -> Option<()> {
-        let selected = self.display(self.anchor)?;
+    fn select_row_names(&mut self, is_alone: bool) -> Option<()> {
+        let selected = self.display_column(self.anchor)?;
         let has_name = self.anchor.column("name").is_some() || self.anchor.person().is_some();
         self.query.columns.push(selected);
         if is_alone && !has_name {
@@ -247,20 +247,20 @@ impl QueryDraft<'_> {
     }
 
     fn order_rows(&mut self) -> Option<()> {
-        let Some(most) = self.task.reading.signs.most else {
+        let Some(superlative) = self.builder.parsed.cues.superlative else {
             self.query.order = self.query.columns.first().map(|column| column.sql.clone()).into_iter().collect();
             return Some(());
         };
-        let column_ref = self.nearest(&self.task.parts.numbers.first()?.target)?;
+        let column_ref = self.nearest(&self.builder.mentions.numbers.first()?.target)?;
         if column_ref.table != self.anchor.name {
             return None;
         }
-        let direction = if most.descends { "DESC" } else { "ASC" };
+        let direction = if superlative.descends { "DESC" } else { "ASC" };
         self.query.shape = ResultShape::Ranking;
         self.query.order = vec![format!("{} {direction}", column_ref.sql())];
         self.query.order.extend(self.query.columns.first().map(|column| column.sql.clone()));
         self.query.ranked = self.query.columns.iter().position(|column| column.sql == column_ref.sql());
-        self.query.limit = Some(self.limit());
+        self.query.limit = Some(self.row_limit());
         Some(())
     }
 }

@@ -74,14 +74,14 @@ impl SqlQuery {
         for (table, link) in &self.joins {
             sql += &format!(" JOIN {} ON {} = {}", name(table), link.to.sql(), link.from.sql());
         }
-        let mut part = |word: &str, parts: &[String], between: &str| {
+        let mut push_clause = |word: &str, parts: &[String], between: &str| {
             if !parts.is_empty() {
                 sql += &format!(" {word} {}", parts.join(between));
             }
         };
-        part("WHERE", &self.filters, " AND ");
-        part("GROUP BY", &self.group, ", ");
-        part("ORDER BY", &self.order, ", ");
+        push_clause("WHERE", &self.filters, " AND ");
+        push_clause("GROUP BY", &self.group, ", ");
+        push_clause("ORDER BY", &self.order, ", ");
         if let Some(limit) = self.limit {
             sql += &format!(" LIMIT {}", limit + 1);
         }

@@ -32,22 +32,22 @@ impl Synonyms {
     pub fn parse(text: &str) -> Result<Self> {
         let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
         let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
-        let read = |(number, line): (usize, &str)| {
+        let parse_line = |(number, line): (usize, &str)| {
             let invalid_line = || {
-                let fact = format!("line {number} of the synonyms is invalid: `{line}`");
-                Error::new(ErrorCode::ConfigInvalid, fact).with_help("write `word, other word = table.column`")
+                let message = format!("line {number} of the synonyms is invalid: `{line}`");
+                Error::new(ErrorCode::ConfigInvalid, message).with_help("write `word, other word = table.column`")
             };
             let (words, target) = line.split_once('=').ok_or_else(invalid_line)?;
             let words: Vec<String> = words.split(',').map(|word| word.trim().to_lowercase()).collect();
-            let target = SynonymTarget::read(target.trim()).ok_or_else(invalid_line)?;
+            let target = SynonymTarget::parse(target.trim()).ok_or_else(invalid_line)?;
             if words.iter().any(String::is_empty) { Err(invalid_line()) } else { Ok((words, target)) }
         };
-        Ok(Self { groups: lines.map(read).collect::<Result<_>>()? })
+        Ok(Self { groups: lines.map(parse_line).collect::<Result<_>>()? })
     }
 }
 
 impl SynonymTarget {
-    fn read(text: &str) -> Option<Self> {
+    fn parse(text: &str) -> Option<Self> {
         let is_name = |name: &&str| {
             !name.is_empty() && name.chars().all(|letter| letter.is_alphanumeric() || matches!(letter, '_' | ' '))
         };

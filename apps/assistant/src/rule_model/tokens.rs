@@ -138,7 +138,7 @@ pub(super) fn is_question_word(lower: &str) -> bool {
 }
 
 /// Returns true for negations.
-pub(super) fn is_denial(lower: &str) -> bool {
+pub(super) fn is_negation(lower: &str) -> bool {
     ["no", "not", "never", "without"].contains(&lower)
 }
 

@@ -25,9 +25,10 @@ impl RuleModel {
 }
 
 /// Returns a summary as JSON: the previous summary and a line about this turn.
-pub(super) fn summed(prompt: &TaskPrompt) -> String {
-    let latest =
-        |role: &str| prompt.history.iter().rev().find(|latest| latest.role == role).map(|latest| short(&latest.text));
+pub(super) fn summary_json(prompt: &TaskPrompt) -> String {
+    let latest = |role: &str| {
+        prompt.history.iter().rev().find(|message| message.role == role).map(|message| excerpt(&message.text))
+    };
     let line = match (latest("user"), latest("assistant")) {
         (Some(question), Some(answer)) => format!("- {question} -> {answer}"),
         (Some(text), None) | (None, Some(text)) => format!("- {text}"),
@@ -38,7 +39,7 @@ pub(super) fn summed(prompt: &TaskPrompt) -> String {
     json!(SummaryOutput { summary, facts: Vec::new() }).to_string()
 }
 
-fn short(text: &str) -> String {
+fn excerpt(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if line.chars().count() > MAX_QUOTE_CHARS {
         line.chars().take(MAX_QUOTE_CHARS).chain("...".chars()).collect()

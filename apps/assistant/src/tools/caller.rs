@@ -10,12 +10,12 @@ use superstep::{FromTask, TaskContext, ToolError, View};
 
 use super::error::{forbidden, unavailable};
 use crate::context::AssistantContext;
-use crate::current_turn::rights;
+use crate::current_turn::permissions;
 use crate::policy::Permissions;
 use crate::state::AgentState;
 
 /// Default maximum number of rows of a query.
-const ROWS: usize = 1_000;
+const DEFAULT_MAX_ROWS: usize = 1_000;
 
 /// The user of a tool call.
 #[derive(Clone)]
@@ -54,10 +54,12 @@ impl Caller {
         ToolInvocation { task_context: Some(self.clone()), ..ToolInvocation::new(id, args) }
     }
 
-    /// Returns the caller behind a call.
+    /// Returns the caller of an invocation.
     pub(super) fn from_invocation(call: &ToolInvocation) -> Result<Arc<Self>, ToolError> {
-        let host = call.task_context.clone();
-        let caller = host.and_then(|host| host.downcast::<Self>().or_else(|host| of_run(&host).ok_or(host)).ok());
+        let context = call.task_context.clone();
+        let caller = context.and_then(|context| {
+            context.downcast::<Self>().or_else(|context| caller_of_run(&context).ok_or(context)).ok()
+        });
         caller.ok_or_else(|| forbidden("the call has no user"))
     }
 
@@ -67,20 +69,20 @@ impl Caller {
 }
 
 /// Returns the user of a run of the graph.
-fn of_run(host: &Arc<dyn Any + Send + Sync>) -> Option<Arc<Caller>> {
-    let cx = host.downcast_ref::<TaskContext>()?;
+fn caller_of_run(context: &Arc<dyn Any + Send + Sync>) -> Option<Arc<Caller>> {
+    let cx = context.downcast_ref::<TaskContext>()?;
     let state = <View<AgentState> as FromTask<AgentState, AssistantContext>>::from_task(cx).ok()?;
     let zone =
         state.user_context.get("preferences").and_then(|preferences| preferences["zone"].as_str()).unwrap_or("UTC");
-    let (user, access, store) = (state.user_id.clone(), rights(&state).into(), cx.store().ok().cloned());
+    let (user, access, store) = (state.user_id.clone(), permissions(&state).into(), cx.store().ok().cloned());
     Some(Arc::new(Caller { user, zone: zone.to_owned(), access, store }))
 }
 
 impl From<Permissions> for DataAccess {
-    fn from(rights: Permissions) -> Self {
-        let max_rows = rights.max_rows.and_then(|rows| usize::try_from(rows).ok()).unwrap_or(ROWS);
-        let denied_tables = rights.denied_tables.into_iter().collect();
-        Self { denied_tables, denied_columns: rights.denied_columns.into_iter().collect(), max_rows }
+    fn from(permissions: Permissions) -> Self {
+        let max_rows = permissions.max_rows.and_then(|rows| usize::try_from(rows).ok()).unwrap_or(DEFAULT_MAX_ROWS);
+        let denied_tables = permissions.denied_tables.into_iter().collect();
+        Self { denied_tables, denied_columns: permissions.denied_columns.into_iter().collect(), max_rows }
     }
 }
 
@@ -95,8 +97,8 @@ impl DataAccess {
     #[must_use]
     pub fn denies_column(&self, table: &str, column: &str) -> bool {
         let is_denied = |denied: &String| {
-            let (of, name) = split_column(denied);
-            matches_denied_table(of, table) && name.eq_ignore_ascii_case(column)
+            let (denied_table, name) = split_column(denied);
+            matches_denied_table(denied_table, table) && name.eq_ignore_ascii_case(column)
         };
         self.denies_table(table) || self.denied_columns.iter().any(is_denied)
     }

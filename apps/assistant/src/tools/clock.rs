@@ -27,11 +27,11 @@ impl Tool for Now {
     }
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
-        let own = Caller::from_invocation(&call).map_or_else(|_| "UTC".to_owned(), |caller| caller.zone.clone());
-        let zone = optional(&call, "zone")?.map(str::trim).filter(|zone| !zone.is_empty()).unwrap_or(&own);
-        // Fractions of a second are noise for a person.
-        let seconds = self.0.now().div_euclid(1_000_000) * 1_000_000;
-        let utc = Time::from_unix_micros(seconds).map_err(|error| unavailable(error.to_string()))?;
+        let user_zone = Caller::from_invocation(&call).map_or_else(|_| "UTC".to_owned(), |caller| caller.zone.clone());
+        let zone = optional(&call, "zone")?.map(str::trim).filter(|zone| !zone.is_empty()).unwrap_or(&user_zone);
+        // Cut to full seconds: fractions of a second are noise for a person.
+        let micros = self.0.now().div_euclid(1_000_000) * 1_000_000;
+        let utc = Time::from_unix_micros(micros).map_err(|error| unavailable(error.to_string()))?;
         let local = utc.in_zone(zone).map_err(|error| invalid(error.to_string()))?;
         Ok(json!({"utc": utc.to_string(), "local": local.to_string(), "zone": zone}).into())
     }

@@ -24,7 +24,7 @@ impl Tool for SearchDocs {
         }});
         let about = "Searches the organisation's documents. Returns the best matching passages, with their sources.";
         let spec = ToolSpec::new("search_docs", about).with_input_schema(schema).read_only();
-        spec.timeout(super::CALL_TIMEOUT).retries(super::RETRIES)
+        spec.timeout(super::CALL_TIMEOUT).retries(super::MAX_RETRIES)
     }
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {

@@ -18,7 +18,7 @@ use super::error::{invalid, not_allowed, unavailable};
 /// Maximum number of bytes that are read from a file.
 const MAX_FILE_BYTES: u64 = 256 * 1024;
 /// Maximum number of file names that are searched for a suggestion.
-const NAMES: usize = 500;
+const MAX_NAMES: usize = 500;
 
 /// The `read_file` tool.
 pub(super) struct ReadFile {
@@ -34,8 +34,8 @@ impl ReadFile {
     pub(super) fn new(folders: &[PathBuf]) -> Result<Self> {
         let root = |folder: &PathBuf| {
             let canonical = folder.canonicalize().ok().filter(|folder| folder.is_dir());
-            let fact = || format!("cannot read files in `{}`: not a folder", folder.display());
-            canonical.ok_or_else(|| Error::new(ErrorCode::ConfigInvalid, fact()))
+            let message = || format!("cannot read files in `{}`: not a folder", folder.display());
+            canonical.ok_or_else(|| Error::new(ErrorCode::ConfigInvalid, message()))
         };
         Ok(Self { folders: folders.iter().map(root).collect::<Result<_>>()? })
     }
@@ -51,12 +51,12 @@ impl ReadFile {
         if !is_file {
             return Err(not_allowed(format_args!("`{path}` is not a file")));
         }
-        let cannot = |cause: std::io::Error| unavailable(format_args!("`{path}` cannot be read: {cause}"));
-        let file = File::open(&resolved).map_err(cannot)?;
+        let read_error = |cause: std::io::Error| unavailable(format_args!("`{path}` cannot be read: {cause}"));
+        let file = File::open(&resolved).map_err(read_error)?;
         let mut bytes = Vec::new();
-        file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(cannot)?;
+        file.take(MAX_FILE_BYTES + 1).read_to_end(&mut bytes).map_err(read_error)?;
         let is_cut = bytes.len() as u64 > MAX_FILE_BYTES;
-        let text = text_of(bytes, is_cut).ok_or_else(|| invalid(format_args!("`{path}` is not valid UTF-8")))?;
+        let text = decode_text(bytes, is_cut).ok_or_else(|| invalid(format_args!("`{path}` is not valid UTF-8")))?;
         Ok(json!({"path": path, "text": text, "truncated": is_cut}).into())
     }
 
@@ -74,9 +74,9 @@ impl ReadFile {
             }
         }
         let names = self.names();
-        let near = nearest(path, names.iter().map(String::as_str));
-        let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
-        Err(invalid(format_args!("file `{path}` not found{near}")))
+        let suggestion = nearest(path, names.iter().map(String::as_str));
+        let suggestion = suggestion.map(|suggestion| format!("; did you mean `{suggestion}`?")).unwrap_or_default();
+        Err(invalid(format_args!("file `{path}` not found{suggestion}")))
     }
 
     /// Returns the names of existing files.
@@ -84,7 +84,7 @@ impl ReadFile {
         let mut names = Vec::new();
         for folder in &self.folders {
             let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-            names.extend(entries.take(NAMES).map(|entry| entry.file_name().to_string_lossy().into_owned()));
+            names.extend(entries.take(MAX_NAMES).map(|entry| entry.file_name().to_string_lossy().into_owned()));
         }
         names.sort();
         names
@@ -93,21 +93,21 @@ impl ReadFile {
 
 /// Rejects paths that are not lexically inside a folder.
 fn relative_path(path: &str) -> Result<PathBuf, ToolError> {
-    let is_odd = path.contains(['\\', '\0', ':', '~']);
+    let has_forbidden_character = path.contains(['\\', '\0', ':', '~']);
     let parts: Vec<Component<'_>> = Path::new(path).components().collect();
     let is_plain = |part: &Component<'_>| match part {
         Component::Normal(name) => !name.to_string_lossy().starts_with('.'),
         Component::CurDir => true,
         _ => false,
     };
-    if is_odd || parts.is_empty() || !parts.iter().all(is_plain) {
+    if has_forbidden_character || parts.is_empty() || !parts.iter().all(is_plain) {
         let excerpt: String = path.chars().take(200).collect();
         return Err(not_allowed(format_args!("`{}` is not a path inside the allowed folders", excerpt.escape_debug())));
     }
     Ok(parts.into_iter().filter(|part| matches!(part, Component::Normal(_))).collect())
 }
 
-fn text_of(mut bytes: Vec<u8>, is_cut: bool) -> Option<String> {
+fn decode_text(mut bytes: Vec<u8>, is_cut: bool) -> Option<String> {
     if is_cut {
         // The cut may have split a character.
         let valid = std::str::from_utf8(&bytes).map_or_else(|error| error.valid_up_to(), str::len);
@@ -126,7 +126,7 @@ impl Tool for ReadFile {
         }});
         let about = "Reads a text file inside the allowed folders.";
         let spec = ToolSpec::new("read_file", about).with_input_schema(schema).read_only();
-        spec.timeout(super::CALL_TIMEOUT).retries(super::RETRIES)
+        spec.timeout(super::CALL_TIMEOUT).retries(super::MAX_RETRIES)
     }
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {

@@ -61,14 +61,14 @@ pub async fn connect_servers(
                 McpClient::stdio(command, args.clone(), env).connect().await?
             }
             McpTransport::Http { url, allow } => {
-                let mut remote = McpClient::http(url);
+                let mut builder = McpClient::http(url);
                 for host in allow {
-                    remote = remote.allow_host(host);
+                    builder = builder.allow_host(host);
                 }
                 if let Some(token) = token(&server.name) {
-                    remote = remote.bearer(token.expose());
+                    builder = builder.bearer(token.expose());
                 }
-                remote.connect().await?
+                builder.connect().await?
             }
         };
         tools.extend(tools_of_server(server, client).await?);
@@ -85,20 +85,20 @@ pub async fn tools_of_server(server: &McpServerSettings, client: McpClient) -> R
         Some(hash) => client.pin_tools(hash.as_str()),
         None => client,
     };
-    let renamed = |tool: SharedTool| {
+    let adapt = |tool: SharedTool| {
         let mut spec = (**tool.spec()).clone();
-        spec.name = name_of(&server.name, &spec.name);
+        spec.name = tool_name(&server.name, &spec.name);
         spec.timeout = spec.timeout.or(Some(super::CALL_TIMEOUT));
         if !server.trusted {
             spec.annotations = ToolAnnotations { destructive: true, ..ToolAnnotations::default() };
         }
         tool.with_spec(spec)
     };
-    Ok(client.tools().await?.into_iter().map(renamed).collect())
+    Ok(client.tools().await?.into_iter().map(adapt).collect())
 }
 
 /// Builds a valid tool name: letters, digits, `_` and `-`, at most 64 characters.
-fn name_of(server: &str, tool: &str) -> String {
-    let plain = |letter: char| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' };
-    format!("{server}_{tool}").chars().map(plain).take(64).collect()
+fn tool_name(server: &str, tool: &str) -> String {
+    let allowed_character = |letter: char| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' };
+    format!("{server}_{tool}").chars().map(allowed_character).take(64).collect()
 }

@@ -27,7 +27,7 @@ impl Tool for SearchMemory {
         }});
         let about = "Searches the facts about the user from earlier conversations.";
         let spec = ToolSpec::new("search_memory", about).with_input_schema(schema).read_only();
-        spec.timeout(super::CALL_TIMEOUT).retries(super::RETRIES)
+        spec.timeout(super::CALL_TIMEOUT).retries(super::MAX_RETRIES)
     }
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
@@ -57,8 +57,8 @@ impl Tool for DeleteMemory {
         let store = caller.store()?;
         let key = optional(&call, "key")?.filter(|key| !key.is_empty());
         let item = match (key, optional(&call, "query")?.filter(|query| !query.trim().is_empty())) {
-            (Some(key), _) => store.get(facts_namespace(&caller.user), key).await.map_err(broken)?,
-            (None, Some(query)) => only(find_facts(&caller, Some(query), FACTS.0).await?)?,
+            (Some(key), _) => store.get(facts_namespace(&caller.user), key).await.map_err(store_error)?,
+            (None, Some(query)) => single_match(find_facts(&caller, Some(query), FACTS.0).await?)?,
             (None, None) => return Err(invalid("`key` or `query` is missing")),
         };
         let mut forgotten = Vec::new();
@@ -75,12 +75,12 @@ async fn find_facts(caller: &Caller, query: Option<&str>, limit: usize) -> Resul
     if let Some(query) = query.filter(|query| !query.trim().is_empty()) {
         search = search.query(query);
     }
-    let hits = caller.store()?.search(search).await.map_err(broken)?;
+    let hits = caller.store()?.search(search).await.map_err(store_error)?;
     Ok(hits.into_iter().map(|hit| hit.item).collect())
 }
 
 /// Returns the matching fact, or an error if several match.
-fn only(mut items: Vec<Item>) -> Result<Option<Item>, ToolError> {
+fn single_match(mut items: Vec<Item>) -> Result<Option<Item>, ToolError> {
     if items.len() > 1 {
         let texts: Vec<String> = items.iter().map(|item| format!("`{}`: {}", item.key, text(item))).collect();
         return Err(ambiguous(format_args!("{} facts match; use the key of one: {}", items.len(), texts.join("; "))));
@@ -89,20 +89,20 @@ fn only(mut items: Vec<Item>) -> Result<Option<Item>, ToolError> {
 }
 
 async fn remove(store: &SharedStore, user: &str, key: &str) -> Result<(), ToolError> {
-    store.delete(facts_namespace(user), key).await.map_err(broken)?;
+    store.delete(facts_namespace(user), key).await.map_err(store_error)?;
     Ok(())
 }
 
 fn fact(item: &Item) -> Value {
-    let part = |name: &str| item.value.get(name).cloned().unwrap_or_default();
-    json!({"key": item.key, "text": text(item), "source": part("source"), "date": part("date")})
+    let field = |name: &str| item.value.get(name).cloned().unwrap_or_default();
+    json!({"key": item.key, "text": text(item), "source": field("source"), "date": field("date")})
 }
 
 fn text(item: &Item) -> &str {
     item.value.get("text").unwrap_or(&item.value).as_str().unwrap_or_default()
 }
 
-fn broken(error: superstep::Error) -> ToolError {
+fn store_error(error: superstep::Error) -> ToolError {
     let failed = unavailable(format_args!("the memory is unavailable: {}", error.message()));
     if error.is_retryable() { failed.retryable() } else { failed }
 }

@@ -22,7 +22,7 @@ use bigquery::BigQuery;
 use guard::{CheckedQuery, QueryGuard, SqlDialect};
 
 /// Default number of rows of a query.
-const ROWS: usize = 100;
+const DEFAULT_ROWS: usize = 100;
 
 /// Result of a query.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub(super) struct QueryTool {
     pub(super) data: Arc<Dataset>,
     pub(super) bigquery: Option<Arc<BigQuery>>,
     /// Timeout of a query.
-    pub(super) time: Duration,
+    pub(super) timeout: Duration,
 }
 
 impl Tool for QueryTool {
@@ -56,20 +56,20 @@ impl Tool for QueryTool {
             .with_input_schema(schema)
             .read_only()
             .timeout(super::CALL_TIMEOUT)
-            .retries(super::RETRIES)
+            .retries(super::MAX_RETRIES)
     }
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
         let caller = Caller::from_invocation(&call)?;
         let sql = required(&call, "sql")?.trim().to_owned();
-        let limit = number(&call, "max_rows")?.unwrap_or(ROWS).min(caller.access.max_rows);
+        let limit = number(&call, "max_rows")?.unwrap_or(DEFAULT_ROWS).min(caller.access.max_rows);
         if limit == 0 {
             return Err(forbidden("you may not query the data"));
         }
-        let rows = match (optional(&call, "dataset")?, &self.bigquery) {
-            (None, None) => self.ask_local(&caller, &sql, limit).await?,
+        let result = match (optional(&call, "dataset")?, &self.bigquery) {
+            (None, None) => self.query_local(&caller, &sql, limit).await?,
             (Some(name), _) if name.eq_ignore_ascii_case(self.data.name()) => {
-                self.ask_local(&caller, &sql, limit).await?
+                self.query_local(&caller, &sql, limit).await?
             }
             (dataset, Some(bigquery)) => bigquery.run_query(&caller.access, &sql, dataset, limit).await?,
             (Some(name), None) => {
@@ -77,16 +77,17 @@ impl Tool for QueryTool {
                 return Err(unknown(format_args!("data set `{name}` not found; {suggestion}")));
             }
         };
-        let count = rows.rows.len();
+        let count = result.rows.len();
         let output = json!({
-            "columns": rows.columns, "rows": rows.rows, "count": count, "truncated": rows.is_truncated, "sql": sql,
+            "columns": result.columns, "rows": result.rows, "count": count, "truncated": result.is_truncated,
+            "sql": sql,
         });
         Ok(output.into())
     }
 }
 
 impl QueryTool {
-    async fn ask_local(&self, caller: &Caller, sql: &str, limit: usize) -> Result<QueryResult, ToolError> {
+    async fn query_local(&self, caller: &Caller, sql: &str, limit: usize) -> Result<QueryResult, ToolError> {
         let table_names = self.data.catalog().tables.iter().map(|table| table.name.as_str()).collect();
         let guard = QueryGuard {
             dialect: SqlDialect::Sqlite,
@@ -96,6 +97,6 @@ impl QueryTool {
         };
         let CheckedQuery { tables, sql } = guard.check(sql)?;
         let (data, access) = (self.data.clone(), caller.access.clone());
-        sqlite::run(sqlite::LocalQuery { data, sql, tables, access, limit, time: self.time }).await
+        sqlite::run(sqlite::LocalQuery { data, sql, tables, access, limit, timeout: self.timeout }).await
     }
 }

@@ -18,7 +18,7 @@ use crate::test_server::{Folder, started};
 
 const POLICY: &str = "[roles.clerk]\ntools = ['bq_query', 'list_tables', 'search_docs']\n";
 const PROFILES: &str = r#"{ "ana": { "name": "Ana", "role": "clerk" } }"#;
-const NAMED: &str = "data = 'tables'\nhandbook = 'rules'\npolicy = 'may.toml'\nprofiles = 'who.json'\n";
+const PATHS: &str = "data = 'tables'\nhandbook = 'rules'\npolicy = 'may.toml'\nprofiles = 'who.json'\n";
 
 /// Creates a folder with everything that an installation needs, and its file.
 fn folder(name: &str, file: &str) -> (Folder, PathBuf) {
@@ -44,16 +44,16 @@ fn variable(name: &str) -> Option<String> {
     (name == "BIGQUERY_TOKEN").then(|| "t0ken".to_owned())
 }
 
-async fn read(file: &Path) -> AssistantSettings {
+async fn load_settings(file: &Path) -> AssistantSettings {
     ConfigFile::load(file, variable).unwrap().connect().await.unwrap()
 }
 
 /// R-PLN-53, R-PLN-54, R-PLN-25: custom tables, documents, policy and users are read from the configured paths.
 #[tokio::test]
 async fn paths_are_read_from_the_config_file() {
-    let more = "examples = ['What did Oslo buy?']\nkeep_facts = true\n";
-    let (_folder, file) = folder("all", &format!("{NAMED}{more}"));
-    let settings = read(&file).await;
+    let other_keys = "examples = ['What did Oslo buy?']\nkeep_facts = true\n";
+    let (_folder, file) = folder("all", &format!("{PATHS}{other_keys}"));
+    let settings = load_settings(&file).await;
     assert!(settings.remember_facts && !settings.is_sample);
     let script = ScriptedModel::new([
         plan(&[
@@ -98,13 +98,13 @@ async fn bigquery_is_queried_where_the_file_names_it() {
     let bigquery = format!(
         "[bigquery]\nproject = 'acme'\ndatasets = ['crm']\ntoken = 'env:BIGQUERY_TOKEN'\nmax_bytes = 100\naddress = 'http://{address}'\n"
     );
-    let (_folder, file) = folder("bigquery", &format!("{NAMED}{bigquery}"));
+    let (_folder, file) = folder("bigquery", &format!("{PATHS}{bigquery}"));
     assert_eq!(ConfigFile::load(&file, variable).unwrap().network_keys(), ["bigquery"]);
     let script = ScriptedModel::new([
         plan(&[("c1", "bq_query", json!({ "sql": "select count(*) as n from people" }), &[])]),
         ScriptedReply::text("7 [1]."),
     ]);
-    let server = started(read(&file).await, ServerConfig::new(Storage::memory()), script).await;
+    let server = started(load_settings(&file).await, ServerConfig::new(Storage::memory()), script).await;
     let (_, response) = server.wait("How many people?", json!({})).await;
     assert!(response["plan"][0]["output"].as_str().unwrap().contains("[[7]]"), "{response}");
     let received = received.lock().unwrap();
@@ -118,12 +118,12 @@ async fn bigquery_is_queried_where_the_file_names_it() {
 async fn a_program_has_the_variables_that_the_file_refers_to() {
     let program = "[[mcp_servers]]\nname = 'crm'\ncommand = 'sh'\nargs = ['-c', 'printf %s \"$KEY/$OTHER\" > \"$OUT\"']\n\
         env = { KEY = 'env:BIGQUERY_TOKEN', OTHER = 'file:other.key', OUT = 'file:out.path' }\n";
-    let (folder, file) = folder("variables", &format!("{NAMED}{program}"));
-    let out = folder.path().join("told");
+    let (folder, file) = folder("variables", &format!("{PATHS}{program}"));
+    let out = folder.path().join("variables.txt");
     fs::write(folder.path().join("other.key"), "an0ther\n").unwrap();
     fs::write(folder.path().join("out.path"), out.to_str().unwrap()).unwrap();
     let result = ConfigFile::load(&file, variable).unwrap().connect().await;
-    assert!(result.is_err(), "it is no MCP server");
+    assert!(result.is_err(), "the program is not an MCP server");
     assert_eq!(fs::read_to_string(out).unwrap(), "t0ken/an0ther");
 }
 
@@ -134,46 +134,49 @@ fn errors_of_a_config_file_name_their_key() {
     let server = "[[mcp_servers]]\nname = 'crm'\n";
     let rows: [(String, &[&str]); 18] = [
         ("dta = 'tables'".to_owned(), &["line 1", "`dta`", "unknown field"]),
-        (format!("{NAMED}[web]\nhosts = 'example.com'\n"), &["line 6", "`web.hosts`", "expected a sequence"]),
-        (format!("{NAMED}[web]\nhosts = [\n  'a',\n  7,\n]\n"), &["line 8", "`web.hosts`", "expected a string"]),
-        (format!("{NAMED}[bigquery]\nproject = 'a'\n"), &["`bigquery", "missing field `datasets`"]),
+        (format!("{PATHS}[web]\nhosts = 'example.com'\n"), &["line 6", "`web.hosts`", "expected a sequence"]),
+        (format!("{PATHS}[web]\nhosts = [\n  'a',\n  7,\n]\n"), &["line 8", "`web.hosts`", "expected a string"]),
+        (format!("{PATHS}[bigquery]\nproject = 'a'\n"), &["`bigquery", "missing field `datasets`"]),
         ("folder = 'nowhere'".to_owned(), &["policy", "profiles", "data", "nowhere"]),
-        (format!("{NAMED}synonyms = 'none.txt'"), &["synonyms", "none.txt` not found"]),
+        (format!("{PATHS}synonyms = 'none.txt'"), &["synonyms", "none.txt` not found"]),
         (
-            format!("{NAMED}[bigquery]\nproject = 'a'\ndatasets = []\ntoken = 'MARKER'\n"),
+            format!("{PATHS}[bigquery]\nproject = 'a'\ndatasets = []\ntoken = 'MARKER'\n"),
             &["bigquery.datasets", "bigquery.token", "env:NAME"],
         ),
         (
-            format!("{NAMED}[bigquery]\nproject = 'a'\ndatasets = ['d']\ntoken = 'env:NOT_SET'\n"),
+            format!("{PATHS}[bigquery]\nproject = 'a'\ndatasets = ['d']\ntoken = 'env:NOT_SET'\n"),
             &["bigquery.token", "not set"],
         ),
-        (format!("{NAMED}bigquery = 'MARKER'\n"), &["`bigquery`", "expected struct"]),
-        (format!("{NAMED}{server}"), &["mcp_servers.0", "`command`", "`url`"]),
+        (format!("{PATHS}bigquery = 'MARKER'\n"), &["`bigquery`", "expected struct"]),
+        (format!("{PATHS}{server}"), &["mcp_servers.0", "`command`", "`url`"]),
         (
-            format!("{NAMED}{server}url = 'https://a.example'\n{server}command = 'b'\n"),
+            format!("{PATHS}{server}url = 'https://a.example'\n{server}command = 'b'\n"),
             &["mcp_servers.1.name", "another server"],
         ),
-        (format!("{NAMED}[bigquery]\nprojct = 'a'\n"), &["`bigquery.projct`", "unknown field"]),
-        (format!("{NAMED}[web]\nhost = []\n"), &["`web.host`", "unknown field"]),
-        (format!("{NAMED}{server}comand = 'b'\n"), &["`mcp_servers.comand`", "unknown field"]),
+        (format!("{PATHS}[bigquery]\nprojct = 'a'\n"), &["`bigquery.projct`", "unknown field"]),
+        (format!("{PATHS}[web]\nhost = []\n"), &["`web.host`", "unknown field"]),
+        (format!("{PATHS}{server}comand = 'b'\n"), &["`mcp_servers.comand`", "unknown field"]),
         (
-            format!("{NAMED}{server}command = 'b'\nenv = {{ KEY = 'MARKER', OTHER = 'env:NOT_SET' }}\n"),
+            format!("{PATHS}{server}command = 'b'\nenv = {{ KEY = 'MARKER', OTHER = 'env:NOT_SET' }}\n"),
             &["mcp_servers.0.env.KEY", "secrets are not allowed here", "servers.0.env.OTHER", "not set"],
         ),
         (
-            format!("{NAMED}{server}command = 'b'\ntoken = 'env:BIGQUERY_TOKEN'\nallow = ['a']\n"),
+            format!("{PATHS}{server}command = 'b'\ntoken = 'env:BIGQUERY_TOKEN'\nallow = ['a']\n"),
             &["mcp_servers.0.token", "servers.0.allow", "cannot be combined with `command`"],
         ),
         (
-            format!("{NAMED}{server}url = 'https://a.example'\nargs = ['MARKER']\nenv = {{ KEY = 'MARKER' }}\n"),
+            format!("{PATHS}{server}url = 'https://a.example'\nargs = ['MARKER']\nenv = {{ KEY = 'MARKER' }}\n"),
             &["mcp_servers.0.args", "servers.0.env", "cannot be combined with `url`"],
         ),
-        (format!("{NAMED}{server}command = 'b'\nenv = {{ KEY = 7 }}\n"), &["`mcp_servers.env`", "expected a string"]),
+        (format!("{PATHS}{server}command = 'b'\nenv = {{ KEY = 7 }}\n"), &["`mcp_servers.env`", "expected a string"]),
     ];
     for (number, (text, expected)) in rows.iter().enumerate() {
         let (_folder, file) = folder(&format!("wrong-{number}"), text);
         let Err(error) = ConfigFile::load(&file, variable) else { panic!("{text}: was read") };
-        let parts = error.diagnostics().iter().map(|one| format!("{} {} {:?}", one.pointer, one.message, one.help));
+        let parts = error
+            .diagnostics()
+            .iter()
+            .map(|diagnostic| format!("{} {} {:?}", diagnostic.pointer, diagnostic.message, diagnostic.help));
         let report = format!("{} {}", error.message(), parts.collect::<Vec<_>>().join("\n"));
         assert_eq!(error.code(), superstep::ErrorCode::ConfigInvalid, "{text}");
         assert!(expected.iter().all(|part| report.contains(part)), "{text}\n-> {report}");

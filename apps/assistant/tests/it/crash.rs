@@ -38,24 +38,24 @@ fn tools() -> [Fake; 2] {
             _ => rows(&["n"], json!([[1]])),
         })
     });
-    [query, Fake::giving("search_docs", passage("Late is late."))]
+    [query, Fake::returning("search_docs", passage("Late is late."))]
 }
 
-async fn live(
+async fn run_turn(
     graph: &CompiledGraph<AgentState, AssistantContext>,
     context: &AssistantContext,
-    disk: impl Into<SharedCheckpointer>,
+    checkpointer: impl Into<SharedCheckpointer>,
     has_started: bool,
 ) -> Result<Outcome<AgentState>, Error> {
-    let disk = disk.into();
-    let has_thread = has_started && graph.threads().checkpointer(disk.clone()).get_state("t").await.is_ok();
+    let checkpointer = checkpointer.into();
+    let has_thread = has_started && graph.threads().checkpointer(checkpointer.clone()).get_state("t").await.is_ok();
     let run = match has_thread {
         true => graph.continue_thread("t"),
         false => graph.invoke(AgentState::turn_input(context, "ana", "Orders of Miller").unwrap()).thread("t"),
     };
-    let mut outcome = run.context(context.clone()).checkpointer(disk.clone()).await?;
+    let mut outcome = run.context(context.clone()).checkpointer(checkpointer.clone()).await?;
     while !outcome.interrupts().is_empty() {
-        outcome = graph.resume("t", "Ben Miller").context(context.clone()).checkpointer(disk.clone()).await?;
+        outcome = graph.resume("t", "Ben Miller").context(context.clone()).checkpointer(checkpointer.clone()).await?;
     }
     Ok(outcome)
 }
@@ -77,21 +77,25 @@ fn comparable(state: &AgentState) -> Value {
 #[tokio::test]
 async fn a_turn_survives_a_crash_at_any_write() {
     let graph = assistant(MemoryCheckpointer::new(), MemoryStore::new());
-    let calm = tools();
+    let baseline_tools = tools();
     let expected = comparable(
-        &live(&graph, &test_context(planner(), calm.clone()), MemoryCheckpointer::new(), false).await.unwrap().state,
+        &run_turn(&graph, &test_context(planner(), baseline_tools.clone()), MemoryCheckpointer::new(), false)
+            .await
+            .unwrap()
+            .state,
     );
     assert_eq!(expected[2], json!(1), "one retry");
     let call_count = |tools: &[Fake; 2]| tools.iter().map(|tool| tool.calls().len()).sum::<usize>();
     for last in [CrashedWrite::Lost, CrashedWrite::Persisted] {
         for at in 0.. {
-            let (disk, tools) = (MemoryCheckpointer::new(), tools());
+            let (checkpointer, tools) = (MemoryCheckpointer::new(), tools());
             let context = test_context(planner(), tools.clone());
-            let survived =
-                live(&graph, &context, CrashingCheckpointer::new(disk.clone(), at, last), false).await.is_ok();
-            let outcome = live(&graph, &context, disk, true).await.unwrap();
+            let survived = run_turn(&graph, &context, CrashingCheckpointer::new(checkpointer.clone(), at, last), false)
+                .await
+                .is_ok();
+            let outcome = run_turn(&graph, &context, checkpointer, true).await.unwrap();
             assert_eq!(comparable(&outcome.state), expected, "crash at write {at}, {last:?}");
-            let repeated = call_count(&tools) - call_count(&calm);
+            let repeated = call_count(&tools) - call_count(&baseline_tools);
             let allowed = usize::from(last == CrashedWrite::Lost && !survived);
             assert!(repeated <= allowed, "crash at write {at}, {last:?}: {repeated} calls again");
             if survived {
@@ -103,7 +107,7 @@ async fn a_turn_survives_a_crash_at_any_write() {
 }
 
 /// Returns a model that plans one destructive call and then answers.
-fn forgetful() -> RuleBasedModel {
+fn deleting_model() -> RuleBasedModel {
     RuleBasedModel::from_fn(|request, _| {
         let prompt = TaskPrompt::from_request(request).unwrap();
         match (prompt.task, prompt.previous_calls.is_empty()) {
@@ -124,21 +128,24 @@ async fn a_destructive_call_is_never_repeated_by_itself() {
     {
         let mut unknown = 0;
         for at in 0.. {
-            let (disk, tool) =
-                (MemoryCheckpointer::new(), Fake::giving("forget_memory", json!({ "forgotten": ["k"] })));
-            let context = test_context(forgetful(), [tool.clone()]);
+            let (checkpointer, tool) =
+                (MemoryCheckpointer::new(), Fake::returning("forget_memory", json!({ "forgotten": ["k"] })));
+            let context = test_context(deleting_model(), [tool.clone()]);
             let survived =
-                allowing(&graph, &context, CrashingCheckpointer::new(disk.clone(), at, last), None).await.is_ok();
-            let before = tool.calls().len();
-            let (state, was_interrupted) = allowing(&graph, &context, disk, Some(may_repeat)).await.unwrap();
-            let after = tool.calls().len();
-            assert!(before <= 1 && after <= before + 1, "crash at write {at}, {last:?}");
+                run_with_decisions(&graph, &context, CrashingCheckpointer::new(checkpointer.clone(), at, last), None)
+                    .await
+                    .is_ok();
+            let calls_before = tool.calls().len();
+            let (state, was_interrupted) =
+                run_with_decisions(&graph, &context, checkpointer, Some(may_repeat)).await.unwrap();
+            let calls_after = tool.calls().len();
+            assert!(calls_before <= 1 && calls_after <= calls_before + 1, "crash at write {at}, {last:?}");
             match was_interrupted {
                 true => {
                     unknown += 1;
-                    assert_eq!(after, before + usize::from(may_repeat), "crash at write {at}, {last:?}");
+                    assert_eq!(calls_after, calls_before + usize::from(may_repeat), "crash at write {at}, {last:?}");
                 }
-                false => assert_eq!(after, 1, "crash at write {at}, {last:?}"),
+                false => assert_eq!(calls_after, 1, "crash at write {at}, {last:?}"),
             }
             let output = state.messages.iter().find(|message| message.tool_call_id.is_some()).unwrap();
             assert_eq!(output.tool_call_id.as_deref(), Some("c1"));
@@ -158,26 +165,27 @@ async fn a_destructive_call_is_never_repeated_by_itself() {
 
 /// Runs to the end and approves every call; `may_repeat` is the decision on a call with unknown outcome. Returns true
 /// if there was such a call.
-async fn allowing(
+async fn run_with_decisions(
     graph: &CompiledGraph<AgentState, AssistantContext>,
     context: &AssistantContext,
-    disk: impl Into<SharedCheckpointer>,
+    checkpointer: impl Into<SharedCheckpointer>,
     may_repeat: Option<bool>,
 ) -> Result<(AgentState, bool), Error> {
-    let disk = disk.into();
-    let has_thread = may_repeat.is_some() && graph.threads().checkpointer(disk.clone()).get_state("t").await.is_ok();
+    let checkpointer = checkpointer.into();
+    let has_thread =
+        may_repeat.is_some() && graph.threads().checkpointer(checkpointer.clone()).get_state("t").await.is_ok();
     let run = match has_thread {
         true => graph.continue_thread("t"),
         false => graph.invoke(AgentState::turn_input(context, "ana", "Forget it").unwrap()).thread("t"),
     };
-    let mut outcome = run.context(context.clone()).checkpointer(disk.clone()).await?;
+    let mut outcome = run.context(context.clone()).checkpointer(checkpointer.clone()).await?;
     let mut was_interrupted = false;
     while let Some(question) = outcome.interrupts().first() {
         let is_unknown = question.value["outcome"] == "unknown";
         was_interrupted |= is_unknown;
         let decision = if is_unknown && may_repeat == Some(false) { "deny" } else { "allow_once" };
         let answer = json!({ "decision": decision });
-        outcome = graph.resume("t", answer).context(context.clone()).checkpointer(disk.clone()).await?;
+        outcome = graph.resume("t", answer).context(context.clone()).checkpointer(checkpointer.clone()).await?;
     }
     Ok(((*outcome.state).clone(), was_interrupted))
 }
@@ -185,19 +193,19 @@ async fn allowing(
 /// R-PLN-51a: a session with an open interrupt moves from memory to SQLite and ends there with the same result.
 #[tokio::test]
 async fn a_session_moves_to_another_store() {
-    let (here, there, context) =
+    let (source, target, context) =
         (MemoryCheckpointer::new(), SqliteCheckpointer::open(":memory:").unwrap(), test_context(planner(), tools()));
-    let graph = assistant(here.clone(), MemoryStore::new());
+    let graph = assistant(source.clone(), MemoryStore::new());
     let input = AgentState::turn_input(&context, "ana", "Orders of Miller").unwrap();
     let paused = graph.invoke(input).thread("t").context(context.clone()).await.unwrap();
     assert_eq!(paused.interrupts().len(), 1);
     let mut file = Vec::new();
-    transfer::export(here, "t", &mut file).await.unwrap();
-    transfer::import(there.clone(), &file[..], ImportName::Same).await.unwrap();
+    transfer::export(source, "t", &mut file).await.unwrap();
+    transfer::import(target.clone(), &file[..], ImportName::Same).await.unwrap();
 
-    let moved = assistant(there, MemoryStore::new());
-    let there = moved.resume("t", "Ben Miller").context(context.clone()).await.unwrap();
-    let here = graph.resume("t", "Ben Miller").context(context).await.unwrap();
-    assert!(there.is_finished());
-    assert_eq!(comparable(&there.state), comparable(&here.state));
+    let moved = assistant(target, MemoryStore::new());
+    let after_import = moved.resume("t", "Ben Miller").context(context.clone()).await.unwrap();
+    let without_import = graph.resume("t", "Ben Miller").context(context).await.unwrap();
+    assert!(after_import.is_finished());
+    assert_eq!(comparable(&after_import.state), comparable(&without_import.state));
 }

@@ -19,11 +19,11 @@ fn shop() -> [Fake; 2] {
         let by_dates = args["sql"].as_str().unwrap().contains("shipped_at > due_at");
         Ok(if by_dates { rows(&["n"], json!([[37]])) } else { rows(&["id"], json!([])) })
     });
-    [query, Fake::giving("search_docs", passage("An order is late when it ships after its due date."))]
+    [query, Fake::returning("search_docs", passage("An order is late when it ships after its due date."))]
 }
 
 fn late_orders() -> (ScriptedModel, AssistantContext) {
-    let cost = |reply: ScriptedReply, tokens: u64| reply.with_usage(TokenUsage::new(tokens, 1));
+    let with_usage = |reply: ScriptedReply, tokens: u64| reply.with_usage(TokenUsage::new(tokens, 1));
     let first = plan(&[
         ("c1", "search_docs", json!({ "query": "late order definition" }), &[]),
         ("c2", "bq_query", json!({ "sql": "select id from orders where status = 'LATE'" }), &[]),
@@ -31,14 +31,17 @@ fn late_orders() -> (ScriptedModel, AssistantContext) {
     let second =
         plan(&[("c1", "bq_query", json!({ "sql": "select count(*) n from orders where shipped_at > due_at" }), &[])]);
     let script = ScriptedModel::new([
-        cost(first, 100),
-        cost(second, 200),
-        cost(
+        with_usage(first, 100),
+        with_usage(second, 200),
+        with_usage(
             ScriptedReply::text(json!({ "answers": true, "reason": null, "missing": [], "choices": [] }).to_string()),
             300,
         ),
-        cost(ScriptedReply::chunks(["37 orders ", "shipped late ", "in October [2]."]), 400),
-        cost(ScriptedReply::text(json!({ "summary": "Late orders in October: 37.", "facts": [] }).to_string()), 500),
+        with_usage(ScriptedReply::chunks(["37 orders ", "shipped late ", "in October [2]."]), 400),
+        with_usage(
+            ScriptedReply::text(json!({ "summary": "Late orders in October: 37.", "facts": [] }).to_string()),
+            500,
+        ),
     ]);
     (script.clone(), test_context(Provider(script), shop()))
 }
@@ -85,7 +88,7 @@ async fn late_orders_state_by_state() {
     assert_eq!(roles.join(" "), "User Assistant Tool Tool Assistant Tool Assistant");
     assert_eq!(script.remaining(), 0);
     let steps = harness.next_tasks().await;
-    assert_eq!(steps.iter().filter(|due| !due.is_empty() && *due != "__start__").count(), 11, "{steps:?}");
+    assert_eq!(steps.iter().filter(|next| !next.is_empty() && *next != "__start__").count(), 11, "{steps:?}");
 
     let second_prompt = &prompts_for(&script, ModelTask::Plan)[1];
     let previous_calls: Vec<(&str, &str)> = second_prompt
@@ -96,7 +99,7 @@ async fn late_orders_state_by_state() {
     assert_eq!(previous_calls, [("search_docs", "ok"), ("bq_query", "empty")]);
     assert_eq!(second_prompt.verdict.as_ref().unwrap().reason, Some(VerdictReason::Empty));
     let answer = &prompts_for(&script, ModelTask::Answer)[0];
-    assert_eq!(answer.outputs.len(), 3, "what was found in the first attempt is used too");
+    assert_eq!(answer.outputs.len(), 3, "the results of the first attempt are used too");
     assert_eq!(answer.verdict.as_ref().unwrap().status, VerdictStatus::Verified);
 }
 

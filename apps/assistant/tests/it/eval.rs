@@ -9,8 +9,8 @@ async fn evaluate(questions: &[EvalQuestion]) -> AnswerEvalScore {
     eval(&Path::new(env!("CARGO_MANIFEST_DIR")).join("sample"), questions).await.unwrap()
 }
 
-fn report(score: &AnswerEvalScore, which: impl Fn(Grade) -> bool) -> String {
-    let rows = score.rows.iter().filter(|row| which(row.grade));
+fn report(score: &AnswerEvalScore, is_included: impl Fn(Grade) -> bool) -> String {
+    let rows = score.rows.iter().filter(|row| is_included(row.grade));
     let lines: Vec<String> =
         rows.map(|row| format!("{} {:?}: {}\n    {}", row.id, row.grade, row.question, row.answer)).collect();
     format!("{}/{} right, {} wrong\n{}", score.right, score.total, score.incorrect, lines.join("\n"))
@@ -21,8 +21,8 @@ fn report(score: &AnswerEvalScore, which: impl Fn(Grade) -> bool) -> String {
 async fn the_questions_of_the_sample_are_answered() {
     let score = evaluate(&questions().unwrap()).await;
     assert_eq!((score.total, score.right + score.incorrect + score.unknown), (60, 60));
-    assert_eq!(score.incorrect, 0, "{}", report(&score, |mark| mark == Grade::Incorrect));
-    assert!(score.right >= 45, "{}", report(&score, |mark| mark != Grade::Right));
+    assert_eq!(score.incorrect, 0, "{}", report(&score, |grade| grade == Grade::Incorrect));
+    assert!(score.right >= 45, "{}", report(&score, |grade| grade != Grade::Right));
 }
 
 /// Questions that the sample data answers and the rule model refuses.
@@ -48,15 +48,15 @@ const UNANSWERED: [&str; 15] = [
 /// name.
 #[tokio::test]
 async fn other_questions_are_not_answered_wrongly() {
-    let score = evaluate(&[others(), more()].concat()).await;
-    assert_eq!(score.incorrect, 0, "{}", report(&score, |mark| mark == Grade::Incorrect));
+    let score = evaluate(&[further_questions(), harder_questions()].concat()).await;
+    assert_eq!(score.incorrect, 0, "{}", report(&score, |grade| grade == Grade::Incorrect));
     let unanswered_rows = score.rows.iter().filter(|row| row.grade == Grade::Unknown);
     let unanswered: Vec<&str> = unanswered_rows.map(|row| row.question.as_str()).collect();
-    assert_eq!(unanswered, UNANSWERED, "{}", report(&score, |mark| mark != Grade::Right));
+    assert_eq!(unanswered, UNANSWERED, "{}", report(&score, |grade| grade != Grade::Right));
     assert_eq!((score.total, score.right), (65, 65 - UNANSWERED.len()));
 }
 
-fn others() -> Vec<EvalQuestion> {
+fn further_questions() -> Vec<EvalQuestion> {
     let answerable = [
         ("How many orders came from Vienna?", json!([30])),
         ("How many products do we buy from Italian suppliers?", json!([14])),
@@ -110,7 +110,7 @@ const CHEAPEST_PER_SUPPLIER: [&str; 11] = [
 ];
 
 /// Returns a second set of harder questions.
-fn more() -> Vec<EvalQuestion> {
+fn harder_questions() -> Vec<EvalQuestion> {
     let answerable = [
         ("How many suppliers are in the Netherlands?", json!([2])),
         ("What's the stock of the Moka Pot 6?", json!([122])),

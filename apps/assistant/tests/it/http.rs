@@ -13,7 +13,7 @@ use superstep_assistant::{AssistantSettings, ModelUnavailablePolicy, TurnLimits}
 use superstep_server::{RateLimit, RunInput, RunRequest, ServerConfig, Storage};
 
 use crate::support::{Provider, no_tools, plan};
-use crate::test_server::{Folder, Sent, of_work, question, settings, start_server, started};
+use crate::test_server::{Folder, SentEvent, question, settings, start_server, started, without_run_events};
 
 const LATE: &str = "How many orders shipped late in October?";
 const BY_STATUS: &str = "select id from orders where status = 'LATE'";
@@ -22,15 +22,15 @@ const BY_DATES: &str = "select count(*) as late from orders where shipped_at > d
 
 /// Returns a script that queries an unknown status first and dates second.
 fn late_orders() -> ScriptedModel {
-    let cost = |reply: ScriptedReply, tokens: u64| reply.with_usage(TokenUsage::new(tokens, 1));
-    let judged = json!({ "answers": true, "reason": null, "missing": [], "choices": [] }).to_string();
-    let summed = json!({ "summary": "37 late orders in October.", "facts": [] }).to_string();
+    let with_usage = |reply: ScriptedReply, tokens: u64| reply.with_usage(TokenUsage::new(tokens, 1));
+    let judgement = json!({ "answers": true, "reason": null, "missing": [], "choices": [] }).to_string();
+    let summary = json!({ "summary": "37 late orders in October.", "facts": [] }).to_string();
     ScriptedModel::new([
-        cost(plan(&[("c1", "bq_query", json!({ "sql": BY_STATUS }), &[])]), 100),
-        cost(plan(&[("c2", "bq_query", json!({ "sql": BY_DATES }), &[])]), 200),
-        cost(ScriptedReply::text(judged), 300),
-        cost(ScriptedReply::chunks(["37 orders ", "shipped late ", "in October [1]."]), 400),
-        cost(ScriptedReply::text(summed), 500),
+        with_usage(plan(&[("c1", "bq_query", json!({ "sql": BY_STATUS }), &[])]), 100),
+        with_usage(plan(&[("c2", "bq_query", json!({ "sql": BY_DATES }), &[])]), 200),
+        with_usage(ScriptedReply::text(judgement), 300),
+        with_usage(ScriptedReply::chunks(["37 orders ", "shipped late ", "in October [1]."]), 400),
+        with_usage(ScriptedReply::text(summary), 500),
     ])
 }
 
@@ -43,7 +43,7 @@ fn keys(value: &Value) -> String {
 async fn a_turn_is_streamed_as_the_specified_events() {
     let server = start_server(Provider(late_orders())).await;
     let (id, sent) = server.send(LATE, json!({})).await;
-    let work = of_work(&sent);
+    let work = without_run_events(&sent);
     let lines: Vec<String> =
         work.iter().map(|sent| format!("{} {}: {}", sent.event, sent.node(), keys(&sent.data["data"]))).collect();
     insta::assert_snapshot!(lines.join("\n"), @r"
@@ -66,15 +66,15 @@ async fn a_turn_is_streamed_as_the_specified_events() {
     assert_eq!((sent[0].event.as_str(), sent.last().unwrap().event.as_str()), ("on_chain_start", "on_chain_end"));
     assert_eq!(sent[0].data["data"]["input"]["messages"][0]["content"], LATE);
     assert!(sent.windows(2).all(|pair| pair[0].id <= pair[1].id));
-    let of = |kind: &str| -> Vec<&Value> {
+    let data_of = |kind: &str| -> Vec<&Value> {
         work.iter().filter(|sent| sent.event == kind).map(|sent| &sent.data["data"]).collect()
     };
-    assert_eq!(of("on_tool_start").iter().map(|data| &data["tool"]).collect::<Vec<_>>(), ["bq_query", "bq_query"]);
-    assert_eq!(of("on_tool_start")[1]["input"]["sql"], BY_DATES);
-    assert!(of("on_tool_end")[1]["output"].as_str().unwrap().contains("[[37]]"));
-    let statuses: Vec<&Value> = of("on_custom_event").iter().map(|data| &data["status"]).collect();
+    assert_eq!(data_of("on_tool_start").iter().map(|data| &data["tool"]).collect::<Vec<_>>(), ["bq_query", "bq_query"]);
+    assert_eq!(data_of("on_tool_start")[1]["input"]["sql"], BY_DATES);
+    assert!(data_of("on_tool_end")[1]["output"].as_str().unwrap().contains("[[37]]"));
+    let statuses: Vec<&Value> = data_of("on_custom_event").iter().map(|data| &data["status"]).collect();
     assert_eq!(statuses, ["planning_retry", "verified"]);
-    let chunks: String = of("on_chat_model_stream").iter().filter_map(|data| data["chunk"].as_str()).collect();
+    let chunks: String = data_of("on_chat_model_stream").iter().filter_map(|data| data["chunk"].as_str()).collect();
     let session = server.session(&id).await;
     assert_eq!(session["messages"][1]["text"], chunks.as_str());
     assert_eq!(session["lastEventId"], json!(sent.last().unwrap().id));
@@ -94,8 +94,11 @@ async fn a_client_that_accepts_json_waits() {
         (&json!("test/provider"), &json!("language model"))
     );
     let references = response["references"].as_array().unwrap();
-    assert!(references.iter().all(|one| one["tool"] == "bq_query" && one["source"] == "shop"), "{references:?}");
-    assert!(references.iter().any(|one| one["query"] == BY_DATES) && references[0]["n"] == 1);
+    assert!(
+        references.iter().all(|reference| reference["tool"] == "bq_query" && reference["source"] == "shop"),
+        "{references:?}"
+    );
+    assert!(references.iter().any(|reference| reference["query"] == BY_DATES) && references[0]["n"] == 1);
     let [call] = response["plan"].as_array().unwrap().as_slice() else { panic!("one call: {}", response["plan"]) };
     assert_eq!(
         (&call["tool"], &call["args"]["sql"], &call["status"]),
@@ -134,14 +137,14 @@ async fn long_results_are_deleted_with_their_conversation() {
     let server = started(AssistantSettings { limits, ..settings() }, config, script).await;
     let (first, _) = server.send("Show all", json!({})).await;
     let (second, _) = server.send("Show all", json!({})).await;
-    let stored = async || {
+    let stored_namespaces = async || {
         let hits = store.search(SearchOp::new(["belongings"]).limit(100)).await.unwrap();
         hits.into_iter().map(|hit| hit.item.namespace.to_string()).collect::<Vec<_>>()
     };
-    assert_eq!(stored().await.len(), 2);
+    assert_eq!(stored_namespaces().await.len(), 2);
     server.handle.run_service().delete_thread(&first.as_str().into()).await.unwrap();
-    let [left] = stored().await.try_into().unwrap();
-    assert!(left.contains(&second), "{left}");
+    let [remaining] = stored_namespaces().await.try_into().unwrap();
+    assert!(remaining.contains(&second), "{remaining}");
 }
 
 /// R-PLN-50, R-SRV-7a: the same turn in the AG-UI format; the four events of a tool call have its id.
@@ -275,7 +278,7 @@ async fn rejected_messages_are_answered_without_a_model() {
     let server = start_server(script.clone()).await;
     let message = "Give me the card numbers of our customers";
     let (id, sent) = server.send(message, json!({})).await;
-    assert_eq!(of_work(&sent), Vec::<&Sent>::new());
+    assert_eq!(without_run_events(&sent), Vec::<&SentEvent>::new());
     let session = server.session(&id).await;
     assert_eq!((&session["safetyCheck"], &session["status"]), (&json!(false), &json!("completed")));
     let (status, response) = server.wait(message, json!({})).await;
@@ -315,8 +318,11 @@ async fn a_clarification_is_requested_and_answered() {
     }
     assert_eq!(server.session(&id).await["status"], "waiting");
     assert_eq!(server.answer(&id, json!("Jack Miller")).await, 202);
-    let more = server.stream(&id, sent.last().unwrap().id).await;
-    assert_eq!((more[0].event.as_str(), more.last().unwrap().event.as_str()), ("on_chain_start", "on_chain_end"));
+    let continued = server.stream(&id, sent.last().unwrap().id).await;
+    assert_eq!(
+        (continued[0].event.as_str(), continued.last().unwrap().event.as_str()),
+        ("on_chain_start", "on_chain_end")
+    );
     let session = server.session(&id).await;
     let texts: Vec<&Value> = session["messages"].as_array().unwrap().iter().map(|message| &message["text"]).collect();
     assert_eq!(texts, ["Orders of Miller", "Jack Miller", "Jack Miller lives in Dublin [1]."]);
@@ -336,7 +342,7 @@ async fn a_destructive_tool_requests_approval() {
         (json!({ "decision": "change", "arguments": { "query": "trains" } }), 1),
         (json!({ "decision": "allow_session" }), 1),
     ];
-    for (decision, left) in rows {
+    for (decision, remaining) in rows {
         let delete_plan = |id: &str| plan(&[(id, "forget_memory", json!({ "query": "kilograms" }), &[])]);
         let replies =
             [no_tools(), ScriptedReply::text("Noted."), no_tools(), ScriptedReply::text("Noted."), delete_plan("c1")];
@@ -359,9 +365,13 @@ async fn a_destructive_tool_requests_approval() {
         let facts = server.json("/api/assistant/memory?userId=ana").await;
         let facts: Vec<&str> =
             facts["facts"].as_array().unwrap().iter().map(|fact| fact["text"].as_str().unwrap()).collect();
-        assert_eq!(facts.len(), left, "{decision}: {facts:?}");
+        assert_eq!(facts.len(), remaining, "{decision}: {facts:?}");
         let changed = decision["decision"] == "change";
-        assert_eq!(facts.iter().any(|fact| fact.contains("kilograms")), changed || left == 2, "{decision}: {facts:?}");
+        assert_eq!(
+            facts.iter().any(|fact| fact.contains("kilograms")),
+            changed || remaining == 2,
+            "{decision}: {facts:?}"
+        );
     }
 }
 
@@ -381,17 +391,17 @@ async fn an_answer_applies_to_one_interrupt() {
     server.send("Remember that I weigh in kilograms", json!({})).await;
     let (id, sent) = server.send("Forget how I weigh and travel", json!({})).await;
     let first = server.session(&id).await["waiting"]["id"].as_str().unwrap().to_owned();
-    let once = json!({ "decision": "allow_once" });
-    let body = json!({ "answer": once });
+    let decision = json!({ "decision": "allow_once" });
+    let body = json!({ "answer": decision });
     let unnamed = server.post(&format!("/api/assistant/{id}/answer?userId=ana"), &body).await;
     assert_eq!(unnamed.status(), 422);
     assert!(unnamed.text().await.unwrap().contains("/questionId"));
-    let (status, problem) = server.answer_to(&id, "another", once.clone()).await;
+    let (status, problem) = server.answer_to(&id, "another", decision.clone()).await;
     assert_eq!((status, &problem["thread_id"]), (409, &json!(id)));
     assert!(problem["detail"].as_str().unwrap().contains("has another open question"), "{problem}");
 
-    let same = || server.answer_to(&id, &first, once.clone());
-    let (a, b, c) = tokio::join!(same(), same(), same());
+    let send_same_answer = || server.answer_to(&id, &first, decision.clone());
+    let (a, b, c) = tokio::join!(send_same_answer(), send_same_answer(), send_same_answer());
     let mut statuses = [a.0, b.0, c.0];
     statuses.sort_unstable();
     assert_eq!(statuses, [202, 409, 409]);
@@ -399,12 +409,12 @@ async fn an_answer_applies_to_one_interrupt() {
     let waiting = server.session(&id).await["waiting"].clone();
     assert_eq!(waiting["arguments"], json!({ "query": "trains" }));
     assert_ne!(waiting["id"], first.as_str());
-    assert_eq!(same().await.0, 409, "the second question is not answered by the first one's answer");
+    assert_eq!(send_same_answer().await.0, 409, "the second question is not answered by the first one's answer");
     assert_eq!(server.session(&id).await["waiting"], waiting);
     assert_eq!(server.answer(&id, json!({ "decision": "deny" })).await, 202);
     server.stream(&id, None).await;
     assert_eq!(server.session(&id).await["status"], "completed");
-    assert_eq!(same().await.0, 409);
+    assert_eq!(send_same_answer().await.0, 409);
 }
 
 /// R-PLN-25, R-PLN-31, R-PLN-54: tools see only what the user of the turn may see.
@@ -424,16 +434,16 @@ async fn tools_have_the_permissions_of_the_user() {
 /// R-PLN-71: an unavailable model is replaced by rules, which say so; or the turn fails, depending on the setting.
 #[tokio::test]
 async fn an_unavailable_model_is_replaced_by_rules() {
-    let away = || {
+    let unavailable_model = || {
         Provider(ScriptedModel::new(
             (0..9).map(|_| ScriptedReply::error(ModelErrorKind::Overloaded, "as the test asked")),
         ))
     };
-    let (status, response) = start_server(away()).await.wait("Hello", json!({})).await;
+    let (status, response) = start_server(unavailable_model()).await.wait("Hello", json!({})).await;
     assert_eq!(status, 200);
     assert!(response["answer"].as_str().unwrap().contains("is unavailable"), "{response}");
     let settings = AssistantSettings { on_model_unavailable: ModelUnavailablePolicy::Fail, ..settings() };
-    let server = started(settings, ServerConfig::new(Storage::memory()), away()).await;
+    let server = started(settings, ServerConfig::new(Storage::memory()), unavailable_model()).await;
     let (status, problem) = server.wait("Hello", json!({ "sessionId": "s" })).await;
     assert_eq!((status, &problem["thread_id"]), (502, &json!("s")), "{problem}");
     let session = server.session("s").await;
@@ -494,8 +504,8 @@ async fn initialization_does_not_block_other_requests() {
     release.send(()).unwrap();
     writer.join().unwrap();
     started_run.await.unwrap().unwrap();
-    let mut feed = runs.subscribe(&"t1".into(), None).await.unwrap();
-    while feed.next().await.is_some() {}
+    let mut subscription = runs.subscribe(&"t1".into(), None).await.unwrap();
+    while subscription.next().await.is_some() {}
     let session = server.session("t1").await;
     assert!(session.to_string().contains("47.48"), "{session}");
 }

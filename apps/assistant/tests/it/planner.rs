@@ -56,8 +56,9 @@ fn an_invalid_plan_is_rejected() {
 /// so does letter case where it has a meaning.
 #[test]
 fn equal_plans_are_recognized() {
-    let of = |text: &str| Plan::parse(text).unwrap().signature();
-    let one = |tool: &str, key: &str, text: &str| of(&json!([{ "tool": tool, "args": { key: text } }]).to_string());
+    let signature_of = |text: &str| Plan::parse(text).unwrap().signature();
+    let call_signature =
+        |tool: &str, key: &str, text: &str| signature_of(&json!([{ "tool": tool, "args": { key: text } }]).to_string());
     let rows = [
         ("bq_query", "sql", "SELECT a FROM t WHERE b = 'X'", "select a  from t -- all\n where b = 'X' ;", true),
         ("bq_query", "sql", "SELECT a FROM t WHERE b = 'LATE'", "SELECT a FROM t WHERE b = 'late'", false),
@@ -71,20 +72,26 @@ fn equal_plans_are_recognized() {
         ("crm_find", "query", "Ann", "ann", false),
     ];
     for (tool, key, first, second, is_same) in rows {
-        assert_eq!(one(tool, key, first) == one(tool, key, second), is_same, "{first} and {second}");
+        assert_eq!(
+            call_signature(tool, key, first) == call_signature(tool, key, second),
+            is_same,
+            "{first} and {second}"
+        );
     }
-    let nested = |args: serde_json::Value| of(&json!([{ "tool": "x", "args": args }]).to_string());
+    let nested = |args: serde_json::Value| signature_of(&json!([{ "tool": "x", "args": args }]).to_string());
     assert_eq!(nested(json!({ "a": { "b": 1, "c": [2] } })), nested(json!({ "a": { "c": [2], "b": 1 }, "d": null })));
-    let first = of(r#"[{"tool":"bq_query","args":{"sql":"SELECT  1;","max_rows":5}},{"tool":"now"}]"#);
+    let first = signature_of(r#"[{"tool":"bq_query","args":{"sql":"SELECT  1;","max_rows":5}},{"tool":"now"}]"#);
     assert_eq!(
         first,
-        of(r#"[{"id":"z","tool":"now"},{"tool":"bq_query","args":{"max_rows":5,"sql":"select 1","dataset":null}}]"#)
+        signature_of(
+            r#"[{"id":"z","tool":"now"},{"tool":"bq_query","args":{"max_rows":5,"sql":"select 1","dataset":null}}]"#
+        )
     );
-    assert_ne!(first, of(r#"[{"tool":"bq_query","args":{"sql":"SELECT 2","max_rows":5}},{"tool":"now"}]"#));
+    assert_ne!(first, signature_of(r#"[{"tool":"bq_query","args":{"sql":"SELECT 2","max_rows":5}},{"tool":"now"}]"#));
 }
 
-fn nothing() -> Fake {
-    Fake::giving("bq_query", rows(&["n"], json!([])))
+fn empty_query() -> Fake {
+    Fake::returning("bq_query", rows(&["n"], json!([])))
 }
 
 /// R-PLN-28: a repeated plan is rejected and requested once more; then the turn continues as exhausted.
@@ -93,7 +100,7 @@ async fn a_repeated_plan_is_rejected_once_and_then_the_turn_is_exhausted() {
     let harness = TestHarness::new();
     let same = || plan(&[("c1", "bq_query", json!({ "sql": "select 1" }), &[])]);
     let script = ScriptedModel::new([same(), same(), same()]).then("I could not find it.");
-    let tool = nothing();
+    let tool = empty_query();
     let state = harness.send(&test_context(script.clone(), [tool.clone()]), "How many?").await.unwrap().state;
     assert_eq!((tool.calls().len(), script.remaining(), state.retry_count), (1, 0, 1));
     assert_eq!(state.verdict.as_ref().unwrap().status, VerdictStatus::GivingUp);
@@ -107,10 +114,15 @@ async fn a_repeated_plan_is_rejected_once_and_then_the_turn_is_exhausted() {
 #[tokio::test]
 async fn another_plan_at_the_second_request_is_accepted() {
     let harness = TestHarness::new();
-    let of = |sql: &str| plan(&[("c1", "bq_query", json!({ "sql": sql }), &[])]);
-    let script =
-        ScriptedModel::new([of("select 1"), of("SELECT 1"), of("select 2"), no_tools(), ScriptedReply::text("No.")]);
-    let tool = nothing();
+    let query_plan = |sql: &str| plan(&[("c1", "bq_query", json!({ "sql": sql }), &[])]);
+    let script = ScriptedModel::new([
+        query_plan("select 1"),
+        query_plan("SELECT 1"),
+        query_plan("select 2"),
+        no_tools(),
+        ScriptedReply::text("No."),
+    ]);
+    let tool = empty_query();
     harness.send(&test_context(script, [tool.clone()]), "How many?").await.unwrap();
     assert_eq!(tool.calls(), [json!({ "sql": "select 1" }), json!({ "sql": "select 2" })]);
 }
@@ -121,7 +133,7 @@ async fn a_cyclic_plan_is_rejected() {
     let harness = TestHarness::new();
     let circle = plan(&[("a", "now", json!({}), &["b"]), ("b", "now", json!({}), &["a"])]);
     let script = ScriptedModel::new([circle, no_tools(), ScriptedReply::text("Hello.")]);
-    let state = harness.send(&test_context(script.clone(), [nothing()]), "Hi").await.unwrap().state;
+    let state = harness.send(&test_context(script.clone(), [empty_query()]), "Hi").await.unwrap().state;
     assert_eq!(last(&state), "Hello.");
     assert!(prompts_for(&script, ModelTask::Plan)[1].plan_rejection.as_ref().unwrap().contains("circle"));
 }
@@ -136,9 +148,9 @@ async fn ids_are_never_used_twice() {
             ("c2", "search_docs", json!({ "query": "about {{c1}}" }), &["c1"]),
         ])
     };
-    let docs = Fake::giving("search_docs", json!({ "passages": [{ "text": "x", "source": "a", "title": "b" }] }));
+    let docs = Fake::returning("search_docs", json!({ "passages": [{ "text": "x", "source": "a", "title": "b" }] }));
     let script = ScriptedModel::new([calls(1), ScriptedReply::text("One."), calls(2), ScriptedReply::text("Two.")]);
-    let context = test_context(script, [Fake::giving("calculate", json!({ "result": "4" })), docs.clone()]);
+    let context = test_context(script, [Fake::returning("calculate", json!({ "result": "4" })), docs.clone()]);
     harness.send(&context, "First").await.unwrap();
     let state = harness.send(&context, "Second").await.unwrap().state;
     let ids: Vec<&str> =

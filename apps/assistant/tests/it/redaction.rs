@@ -21,8 +21,8 @@ const SECRETS: [&str; 4] = [
 fn secrets() -> Value {
     let [mail, card, key, private] = SECRETS;
     // Long enough to be compressed in storage.
-    let more = "and more ".repeat(200);
-    json!({ "text": format!("{more}{mail} paid with {card}, key {key}, -----BEGIN RSA PRIVATE KEY-----\n{private}\n-----END RSA PRIVATE KEY-----") })
+    let padding = "and more ".repeat(200);
+    json!({ "text": format!("{padding}{mail} paid with {card}, key {key}, -----BEGIN RSA PRIVATE KEY-----\n{private}\n-----END RSA PRIVATE KEY-----") })
 }
 
 /// R-PLN-35: a mail address, a card number, an API key and a private key are in no message, event, scratchpad
@@ -44,40 +44,40 @@ async fn secrets_of_a_tool_are_redacted_everywhere() {
     ]);
     let fails = Fake::new("search_docs", |_| Err(superstep::ToolError::new(format!("invalid: {}", secrets()["text"]))));
     let context =
-        test_context(Provider(script.clone()), [Fake::giving("read_file", secrets()), fails]).remember_facts();
-    let disk = SharedCheckpointer::from(file);
-    let graph = assistant(disk.clone(), store.clone());
+        test_context(Provider(script.clone()), [Fake::returning("read_file", secrets()), fails]).remember_facts();
+    let checkpointer = SharedCheckpointer::from(file);
+    let graph = assistant(checkpointer.clone(), store.clone());
     let input = AgentState::turn_input(&context, "ana", "What is in the file?").unwrap();
     let mut stream = graph.invoke(input).thread("t").context(context).journal_events().stream_events();
-    let mut seen = String::new();
+    let mut collected = String::new();
     while let Some(event) = stream.next().await {
-        seen += &serde_json::to_string(&event).unwrap();
+        collected += &serde_json::to_string(&event).unwrap();
     }
     let state = stream.finish().await.unwrap().state;
-    seen += &serde_json::to_string(&*state).unwrap();
+    collected += &serde_json::to_string(&*state).unwrap();
     for saved in graph.threads().get_state_history("t", &HistoryQuery::default()).await.unwrap() {
-        seen += &serde_json::to_string(&*saved.state).unwrap();
+        collected += &serde_json::to_string(&*saved.state).unwrap();
     }
     for journaled in graph.threads().events("t", &EventsQuery::default()).await.unwrap() {
-        seen += &serde_json::to_string(&journaled.event).unwrap();
+        collected += &serde_json::to_string(&journaled.event).unwrap();
     }
     // Stored values are compressed in the file, and readable in an export.
     let mut exported = Vec::new();
-    transfer::export(disk.clone(), "t", &mut exported).await.unwrap();
-    seen += &String::from_utf8(exported).unwrap();
+    transfer::export(checkpointer.clone(), "t", &mut exported).await.unwrap();
+    collected += &String::from_utf8(exported).unwrap();
     for hit in SharedStore::from(store).search(SearchOp::all_namespaces().limit(1_000)).await.unwrap() {
-        seen += &hit.item.value.to_string();
+        collected += &hit.item.value.to_string();
     }
-    assert!(seen.matches("[REDACTED:api_key]").count() > 4, "these places are looked at");
+    assert!(collected.matches("[REDACTED:api_key]").count() > 4, "the collected text contains redacted results");
     for request in script.requests() {
-        seen += &request.messages.iter().map(|message| message.text()).collect::<String>();
+        collected += &request.messages.iter().map(|message| message.text()).collect::<String>();
     }
-    drop((graph, disk));
+    drop((graph, checkpointer));
     for entry in std::fs::read_dir(&folder).unwrap() {
-        seen += &String::from_utf8_lossy(&std::fs::read(entry.unwrap().path()).unwrap());
+        collected += &String::from_utf8_lossy(&std::fs::read(entry.unwrap().path()).unwrap());
     }
     for secret in SECRETS {
-        assert!(!seen.contains(secret), "`{secret}` was found");
+        assert!(!collected.contains(secret), "`{secret}` was found");
     }
     assert!(state.tool_outputs[0].text().contains("[REDACTED:mail] paid with [REDACTED:card]"));
     assert!(state.tool_outputs[1].text().contains("[REDACTED:private_key]"));

@@ -151,14 +151,14 @@ async fn no_plan_is_made_twice() {
         ["How many orders did we get in March 2024?", "Which products are late?", "What guarantee is on knives?"]
     {
         let mut prompt = test_prompt(ModelTask::Plan, question);
-        let mut seen: Vec<String> = Vec::new();
+        let mut signatures: Vec<String> = Vec::new();
         for _ in 0..8 {
             let plan = planned(&prompt).await;
             if plan.next_step == NextStep::Generate {
                 break;
             }
-            assert!(!seen.contains(&plan.signature()), "{question}: {}", plan.to_text());
-            seen.push(plan.signature());
+            assert!(!signatures.contains(&plan.signature()), "{question}: {}", plan.to_text());
+            signatures.push(plan.signature());
             for call in plan.tool_calls {
                 prompt.previous_calls.push(PreviousCall {
                     tool: call.tool,
@@ -167,7 +167,7 @@ async fn no_plan_is_made_twice() {
                 });
             }
         }
-        assert!((1..8).contains(&seen.len()), "{question}: {seen:?}");
+        assert!((1..8).contains(&signatures.len()), "{question}: {signatures:?}");
     }
 }
 
@@ -225,13 +225,13 @@ async fn answers_contain_only_data_of_outputs() {
     assert!(text.contains("18,919.15") && text.contains("[1]"), "{text}");
 
     prompt.question = "How long must a password be?".to_owned();
-    let near = json!({ "passages": [{ "text": "The screen locks after 5 minutes.", "source": "security.md#devices", "title": "Security" }] });
-    prompt.outputs = vec![output("search_docs", json!({}), &near)];
+    let similar = json!({ "passages": [{ "text": "The screen locks after 5 minutes.", "source": "security.md#devices", "title": "Security" }] });
+    prompt.outputs = vec![output("search_docs", json!({}), &similar)];
     let text = reply_text(&prompt).await;
     assert!(text.starts_with("I do not know") && !text.contains("minutes"), "{text}");
 
-    let right = json!({ "passages": [{ "text": "A password has at least 14 characters. Disks are encrypted.", "source": "security.md#passwords", "title": "Security", "heading": "Passwords" }] });
-    prompt.outputs = vec![output("search_docs", json!({}), &right)];
+    let matching = json!({ "passages": [{ "text": "A password has at least 14 characters. Disks are encrypted.", "source": "security.md#passwords", "title": "Security", "heading": "Passwords" }] });
+    prompt.outputs = vec![output("search_docs", json!({}), &matching)];
     let text = reply_text(&prompt).await;
     assert!(text.contains("> A password has at least 14 characters.") && !text.contains("Disks"), "{text}");
     assert!(text.contains("security.md#passwords") && text.contains("[1]"), "{text}");
@@ -287,19 +287,19 @@ async fn earlier_messages_are_quoted() {
 #[tokio::test]
 async fn rules_return_judgements_and_summaries() {
     let mut prompt = test_prompt(ModelTask::Verify, "What is 2 + 2?");
-    let judged: Judgement = serde_json::from_str(&reply_text(&prompt).await).unwrap();
-    assert!(!judged.answers);
+    let judgement: Judgement = serde_json::from_str(&reply_text(&prompt).await).unwrap();
+    assert!(!judgement.answers);
     prompt.outputs = vec![output("calculate", json!({}), &json!({ "expression": "2 + 2", "result": "4" }))];
-    let judged: Judgement = serde_json::from_str(&reply_text(&prompt).await).unwrap();
-    assert!(judged.answers && judged.missing.is_empty());
-    let mut sum = TaskPrompt::new(ModelTask::Summarize, "Sum up.");
-    sum.summary = "Began with: tents".to_owned();
-    sum.history = vec![
+    let judgement: Judgement = serde_json::from_str(&reply_text(&prompt).await).unwrap();
+    assert!(judgement.answers && judgement.missing.is_empty());
+    let mut summary_prompt = TaskPrompt::new(ModelTask::Summarize, "Sum up.");
+    summary_prompt.summary = "Began with: tents".to_owned();
+    summary_prompt.history = vec![
         HistoryMessage { role: "user".to_owned(), text: "Stoves?".to_owned() },
         HistoryMessage { role: "assistant".to_owned(), text: "7".to_owned() },
     ];
-    let summed: SummaryOutput = serde_json::from_str(&reply_text(&sum).await).unwrap();
-    assert_eq!(summed.summary, "Began with: tents\n- Stoves? -> 7");
+    let output: SummaryOutput = serde_json::from_str(&reply_text(&summary_prompt).await).unwrap();
+    assert_eq!(output.summary, "Began with: tents\n- Stoves? -> 7");
 }
 
 /// R-PLN-56: the error for an invalid synonyms file names the line.

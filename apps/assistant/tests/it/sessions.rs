@@ -11,7 +11,9 @@ use superstep_assistant::{AssistantSettings, app};
 use superstep_server::{ModelRegistry, ServerConfig, Storage};
 
 use crate::support::{Fake, no_tools, plan, prompts_for};
-use crate::test_server::{Folder, Gated, of_work, question, settings, start_server, started, started_session_id};
+use crate::test_server::{
+    Folder, Gated, question, settings, start_server, started, started_session_id, without_run_events,
+};
 
 /// Returns a script for two turns without tools.
 fn two_turns() -> ScriptedModel {
@@ -37,13 +39,13 @@ async fn a_conversation_has_turns() {
     let (same_id, second) = server.send("What did I say?", json!({ "sessionId": id, "model": null })).await;
     assert_eq!((&same_id, second[0].event.as_str()), (&id, "on_chain_start"));
     assert!(first.last().unwrap().id < second[0].id);
-    assert_eq!(of_work(&second).iter().filter(|sent| sent.event == "on_chat_model_start").count(), 2);
+    assert_eq!(without_run_events(&second).iter().filter(|sent| sent.event == "on_chat_model_start").count(), 2);
     let session = server.session(&id).await;
     assert_eq!(texts(&session), ["Hello", "Hello Ana.", "What did I say?", "You said hello."]);
     assert_eq!(
         prompts_for(&script, ModelTask::Plan)[1].history.len(),
         2,
-        "without a name it is the model of the turn before"
+        "without a model, the request uses the model of the previous turn"
     );
     assert!(session["summary"].as_str().unwrap().contains("Hello"));
     let full_stream = server.stream(&id, None).await;
@@ -57,7 +59,7 @@ async fn a_conversation_has_turns() {
 /// R-PLN-52, R-SRV-11: a turn continues after its client disconnects, and a client can reconnect; no other turn can
 /// start meanwhile.
 #[tokio::test]
-async fn a_turn_continues_when_its_reader_leaves() {
+async fn a_turn_continues_when_its_client_disconnects() {
     let model = Gated::new(two_turns());
     let server = start_server(model.clone()).await;
     let response = server.post("/api/assistant", &question("Hello", &json!({}))).await;
@@ -73,7 +75,7 @@ async fn a_turn_continues_when_its_reader_leaves() {
 
 /// R-SRV-11: a turn that is not detached stops after the running superstep when its client disconnects.
 #[tokio::test]
-async fn a_turn_stops_when_its_reader_leaves() {
+async fn a_turn_stops_when_its_client_disconnects() {
     let model = Gated::new(two_turns());
     let server = start_server(model.clone()).await;
     let response = server.post("/api/assistant", &question("Hello", &json!({ "detach": false }))).await;
@@ -147,14 +149,14 @@ async fn a_conversation_survives_a_restart() {
 #[tokio::test]
 async fn a_conversation_moves_to_another_store() {
     let (script, folder) = (two_turns(), Folder::new("move"));
-    let (here, there) = (Storage::memory(), Storage::sqlite(folder.path().join("sessions.db")).await.unwrap());
-    let first = started(settings(), ServerConfig::new(here.clone()), script.clone()).await;
+    let (source, target) = (Storage::memory(), Storage::sqlite(folder.path().join("sessions.db")).await.unwrap());
+    let first = started(settings(), ServerConfig::new(source.clone()), script.clone()).await;
     let (id, _) = first.send("Hello", json!({})).await;
     first.handle.shutdown().await;
     let mut file = Vec::new();
-    transfer::export(here.checkpointer, id.as_str(), &mut file).await.unwrap();
-    transfer::import(there.checkpointer.clone(), &file[..], ImportName::Same).await.unwrap();
-    let second = started(settings(), ServerConfig::new(there), script.clone()).await;
+    transfer::export(source.checkpointer, id.as_str(), &mut file).await.unwrap();
+    transfer::import(target.checkpointer.clone(), &file[..], ImportName::Same).await.unwrap();
+    let second = started(settings(), ServerConfig::new(target), script.clone()).await;
     let of_another = second.wait("Mine now?", json!({ "sessionId": id, "userId": "sam" })).await;
     assert_eq!(of_another.0, 403);
     let (_, response) = second.wait("What did I say?", json!({ "sessionId": id })).await;
@@ -172,19 +174,19 @@ async fn conversations_are_listed() {
     let (first, _) = server.send("The first question", local("ana")).await;
     server.send("A question of Sam", local("sam")).await;
     let (second, _) = server.send(&"word ".repeat(50), local("ana")).await;
-    let listed = server.json("/api/assistant?userId=ana").await;
-    let ids: Vec<&Value> = listed["sessions"].as_array().unwrap().iter().map(|session| &session["sessionId"]).collect();
+    let list = server.json("/api/assistant?userId=ana").await;
+    let ids: Vec<&Value> = list["sessions"].as_array().unwrap().iter().map(|session| &session["sessionId"]).collect();
     assert_eq!(ids, [&json!(second), &json!(first)]);
-    let session = &listed["sessions"][1];
+    let session = &list["sessions"][1];
     assert_eq!((&session["title"], &session["status"]), (&json!("The first question"), &json!("completed")));
     assert!(session["updatedAt"].is_string());
-    assert!(listed["sessions"][0]["title"].as_str().unwrap().chars().count() <= 103);
-    let one = server.json("/api/assistant?userId=ana&limit=1").await;
-    assert_eq!(one["sessions"].as_array().unwrap().len(), 1);
+    assert!(list["sessions"][0]["title"].as_str().unwrap().chars().count() <= 103);
+    let limited = server.json("/api/assistant?userId=ana&limit=1").await;
+    assert_eq!(limited["sessions"].as_array().unwrap().len(), 1);
     assert_eq!(server.json("/api/assistant?userId=sam").await["sessions"].as_array().unwrap().len(), 1);
     server.send("Once more", json!({ "model": "local", "sessionId": first })).await;
     let title = &server.session(&first).await["title"];
-    assert_eq!(title, "The first question", "it keeps what it began with");
+    assert_eq!(title, "The first question", "the title does not change");
 }
 
 /// R-PLN-47: users list and delete the facts about themselves; other users do not see them.
@@ -207,7 +209,7 @@ async fn facts_are_listed_and_deleted() {
 }
 
 fn names(list: &Value) -> Vec<&str> {
-    list.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect()
+    list.as_array().unwrap().iter().map(|entry| entry["name"].as_str().unwrap()).collect()
 }
 
 /// R-PLN-56, R-PLN-54, R-PLN-25: the settings list the available models, users, tools, tables and examples.
@@ -236,8 +238,9 @@ async fn settings_list_models_users_tools_and_tables() {
 /// without a user id gets none.
 #[tokio::test]
 async fn settings_list_only_permitted_tools_and_data() {
-    let more = AssistantSettings { external_tools: vec![Fake::giving("crm_find", json!({})).into()], ..settings() };
-    let server = started(more, ServerConfig::new(Storage::memory()), ScriptedModel::default()).await;
+    let settings_with_tool =
+        AssistantSettings { external_tools: vec![Fake::returning("crm_find", json!({})).into()], ..settings() };
+    let server = started(settings_with_tool, ServerConfig::new(Storage::memory()), ScriptedModel::default()).await;
     let settings_json = |user: &str| {
         let path = format!("/api/assistant/settings{user}");
         let server = &server;
@@ -245,8 +248,8 @@ async fn settings_list_only_permitted_tools_and_data() {
     };
     let (ana, sam, guest) =
         (settings_json("?userId=ana").await, settings_json("?userId=sam").await, settings_json("?userId=guest").await);
-    for everybody in [&ana, &sam, &guest] {
-        assert!(!names(&everybody["tools"]).contains(&"crm_find"), "nobody's role has it");
+    for settings in [&ana, &sam, &guest] {
+        assert!(!names(&settings["tools"]).contains(&"crm_find"), "no role allows it");
     }
     assert!(names(&ana["tools"]).contains(&"read_file") && !names(&sam["tools"]).contains(&"read_file"));
     assert!(names(&ana["data"]["tables"]).contains(&"employees"));
@@ -257,10 +260,10 @@ async fn settings_list_only_permitted_tools_and_data() {
     assert_eq!(tools, ["calculate", "now", "search_docs"]);
     assert_eq!(guest["data"], json!({ "name": null, "tables": [] }));
     assert!(guest["documents"].as_u64().unwrap() > 10, "a guest may search them");
-    let stranger = settings_json("").await;
-    assert_eq!((&stranger["tools"], &stranger["data"]["tables"]), (&json!([]), &json!([])));
-    assert_eq!((&stranger["data"]["name"], &stranger["documents"]), (&Value::Null, &json!(0)));
-    assert_eq!(stranger["users"], ana["users"], "a page lets people choose");
+    let without_user = settings_json("").await;
+    assert_eq!((&without_user["tools"], &without_user["data"]["tables"]), (&json!([]), &json!([])));
+    assert_eq!((&without_user["data"]["name"], &without_user["documents"]), (&Value::Null, &json!(0)));
+    assert_eq!(without_user["users"], ana["users"], "a page lets people choose");
     assert_eq!(server.get("/api/assistant/settings?userId=nobody").await.status(), 403);
 }
 
@@ -310,13 +313,14 @@ async fn the_rule_model_answers_the_example_questions() {
 /// R-PLN-55: external tools are added to the assistant's own, and cannot reuse their names.
 #[tokio::test]
 async fn external_tools_are_added() {
-    let search = Fake::giving("web_search", json!({ "results": [{ "title": "Tents", "url": "https://example.org" }] }));
+    let search =
+        Fake::returning("web_search", json!({ "results": [{ "title": "Tents", "url": "https://example.org" }] }));
     let script = ScriptedModel::new([plan(&[("c1", "web_search", json!({}), &[])]), ScriptedReply::text("Tents [1].")]);
-    let more = AssistantSettings { external_tools: vec![search.clone().into()], ..settings() };
-    let server = started(more, ServerConfig::new(Storage::memory()), script).await;
+    let settings_with_tool = AssistantSettings { external_tools: vec![search.clone().into()], ..settings() };
+    let server = started(settings_with_tool, ServerConfig::new(Storage::memory()), script).await;
     let (_, response) = server.wait("What do others sell?", json!({})).await;
     assert_eq!((&response["answer"], search.calls().len()), (&json!("Tents [1]."), 1));
-    let taken = Fake::giving("bq_query", json!({}));
-    let more = AssistantSettings { external_tools: vec![taken.into()], ..settings() };
-    assert!(app(more, ModelRegistry::default()).is_err());
+    let conflicting = Fake::returning("bq_query", json!({}));
+    let settings_with_tool = AssistantSettings { external_tools: vec![conflicting.into()], ..settings() };
+    assert!(app(settings_with_tool, ModelRegistry::default()).is_err());
 }

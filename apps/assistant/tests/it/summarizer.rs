@@ -20,10 +20,10 @@ async fn facts_are_saved_with_consent() {
         ScriptedModel::new([no_tools(), ScriptedReply::text("Noted."), no_tools(), ScriptedReply::text("Hello Ana.")])
     };
     let (harness, script) = (TestHarness::new(), script());
-    let silent = test_context(script.clone(), []).today("2026-11-02");
+    let without_consent = test_context(script.clone(), []).today("2026-11-02");
     let store = SharedStore::from(harness.store.clone());
-    harness.send(&silent, text).await.unwrap();
-    assert!(list_facts(&store, "ana").await.unwrap().is_empty(), "nobody agreed");
+    harness.send(&without_consent, text).await.unwrap();
+    assert!(list_facts(&store, "ana").await.unwrap().is_empty(), "the user has not consented");
 
     let harness = TestHarness::new();
     let store = SharedStore::from(harness.store.clone());
@@ -36,7 +36,7 @@ async fn facts_are_saved_with_consent() {
     texts.sort_unstable();
     assert_eq!(texts, ["I work with tents", "My name is Ana"]);
     let source = state.messages.iter().next().unwrap().id.as_ref().unwrap().to_string();
-    assert!(saved.iter().all(|kept| kept.fact.source == source && kept.fact.date == "2026-11-02"));
+    assert!(saved.iter().all(|stored| stored.fact.source == source && stored.fact.date == "2026-11-02"));
     assert!(list_facts(&store, "sam").await.unwrap().is_empty());
 
     harness.send(&context, "Who am I?").await.unwrap();
@@ -76,8 +76,8 @@ async fn a_model_writes_summary_and_facts() {
 /// left without its call.
 #[tokio::test]
 async fn old_messages_are_removed_with_their_tool_results() {
-    let bounds = TurnLimits::default();
-    assert_eq!((bounds.max_context_tokens, bounds.max_messages), (8_000, 40));
+    let defaults = TurnLimits::default();
+    assert_eq!((defaults.max_context_tokens, defaults.max_messages), (8_000, 40));
     for limits in [
         TurnLimits { max_messages: 12, ..TurnLimits::default() },
         TurnLimits { max_context_tokens: 120, ..TurnLimits::default() },
@@ -87,7 +87,7 @@ async fn old_messages_are_removed_with_their_tool_results() {
             let sql = |part: u32| json!({ "sql": format!("select {turn} {part}") });
             script.then(plan(&[("a", "bq_query", sql(1), &[]), ("b", "bq_query", sql(2), &[])])).then("One [1].")
         });
-        let context = test_context(script, [Fake::giving("bq_query", rows(&["n"], json!([[1]])))]).limits(limits);
+        let context = test_context(script, [Fake::returning("bq_query", rows(&["n"], json!([[1]])))]).limits(limits);
         let (mut removed, mut all) = (false, Vec::new());
         for turn in 0..12 {
             let state = harness.send(&context, &format!("How many in {turn}?")).await.unwrap().state;
@@ -143,18 +143,18 @@ async fn nothing_is_summarized_at_the_limit() {
 #[tokio::test]
 async fn a_turn_clears_its_scratchpad_at_the_end() {
     let harness = TestHarness::new();
-    let nothing = Fake::new("bq_query", |args| {
+    let query = Fake::new("bq_query", |args| {
         Ok(rows(&["n"], if args["sql"] == "select 2" { json!([[1]]) } else { json!([]) }))
     });
-    let of = |sql: &str| plan(&[("c1", "bq_query", json!({ "sql": sql }), &[])]);
+    let query_plan = |sql: &str| plan(&[("c1", "bq_query", json!({ "sql": sql }), &[])]);
     let script = ScriptedModel::new([
-        of("select 1"),
-        of("select 2"),
+        query_plan("select 1"),
+        query_plan("select 2"),
         ScriptedReply::text("One [1]."),
         no_tools(),
         ScriptedReply::text("Bye."),
     ]);
-    let context = test_context(script, [nothing]);
+    let context = test_context(script, [query]);
     let first = harness.send(&context, "How many?").await.unwrap().state;
     assert!(first.retry_count == 1 && first.verdict.is_some() && !first.tool_outputs.is_empty());
     assert_eq!(json!(first.verdict), json!({ "status": "verified", "missing": [] }));
@@ -187,21 +187,24 @@ async fn a_changed_profile_applies_from_the_next_turn() {
         no_tools(),
         ScriptedReply::text("No."),
     ]);
-    let query = Fake::giving("bq_query", rows(&["n"], json!([[1]])));
+    let query = Fake::returning("bq_query", rows(&["n"], json!([[1]])));
     let harness = TestHarness::new();
-    let at = |profiles: Profiles| {
+    let context_with = |profiles: Profiles| {
         let tools: Vec<superstep::tools::SharedTool> = vec![query.clone().into()];
         AssistantContext::new(script.clone(), tools, policy(), profiles)
     };
     harness.graph.threads().update_state("t", custom_user_data()).await.unwrap();
-    let first = harness.send(&at(profile("analyst", "long")), "Hi").await.unwrap().state;
+    let first = harness.send(&context_with(profile("analyst", "long")), "Hi").await.unwrap().state;
     assert_eq!(first.user_context["preferences"]["length"], "long");
-    let second = harness.send(&at(profile("guest", "short")), "And now?").await.unwrap().state;
+    let second = harness.send(&context_with(profile("guest", "short")), "And now?").await.unwrap().state;
     let user_data = &second.user_context;
     assert_eq!((&user_data["role"], &user_data["permissions"]), (&json!("guest"), &json!(["guest"])));
     assert_eq!((&user_data["preferences"]["length"], &user_data["desk"]), (&json!("short"), &json!(4)));
     assert_eq!(query.calls().len(), 1, "a guest may not");
-    assert_eq!(prompts_for(&script, ModelTask::Plan).iter().map(|ask| ask.tools.len()).collect::<Vec<_>>(), [1, 0, 0]);
+    assert_eq!(
+        prompts_for(&script, ModelTask::Plan).iter().map(|prompt| prompt.tools.len()).collect::<Vec<_>>(),
+        [1, 0, 0]
+    );
     assert_eq!(prompts_for(&script, ModelTask::Answer)[1].preferences["length"], "short");
 }
 

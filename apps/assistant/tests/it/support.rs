@@ -42,34 +42,34 @@ type ToolFn = dyn Fn(Map<String, Value>) -> BoxFuture<'static, Result<Value, Too
 #[derive(Clone)]
 pub(crate) struct Fake {
     spec: ToolSpec,
-    work: Arc<ToolFn>,
+    behavior: Arc<ToolFn>,
     calls: Arc<Mutex<Vec<Value>>>,
 }
 
 impl Fake {
-    /// Creates a tool that accepts any arguments and returns the result of `work`.
+    /// Creates a tool that accepts any arguments and returns the result of `behavior`.
     pub(crate) fn new(
         name: &str,
-        work: impl Fn(&Map<String, Value>) -> Result<Value, ToolError> + Send + Sync + 'static,
+        behavior: impl Fn(&Map<String, Value>) -> Result<Value, ToolError> + Send + Sync + 'static,
     ) -> Self {
-        Self::later(name, move |args| {
-            let done = work(&args);
-            Box::pin(async move { done })
+        Self::with_future(name, move |args| {
+            let result = behavior(&args);
+            Box::pin(async move { result })
         })
     }
 
     /// Creates a tool with asynchronous behaviour.
-    pub(crate) fn later(
+    pub(crate) fn with_future(
         name: &str,
-        work: impl Fn(Map<String, Value>) -> BoxFuture<'static, Result<Value, ToolError>> + Send + Sync + 'static,
+        behavior: impl Fn(Map<String, Value>) -> BoxFuture<'static, Result<Value, ToolError>> + Send + Sync + 'static,
     ) -> Self {
         let spec =
             ToolSpec::new(name, format!("Does {name}.")).with_input_schema(json!({ "type": "object" })).read_only();
-        Self { spec, work: Arc::new(work), calls: Arc::default() }
+        Self { spec, behavior: Arc::new(behavior), calls: Arc::default() }
     }
 
     /// Creates a tool that always returns this value.
-    pub(crate) fn giving(name: &str, value: Value) -> Self {
+    pub(crate) fn returning(name: &str, value: Value) -> Self {
         Self::new(name, move |_| Ok(value.clone()))
     }
 
@@ -91,7 +91,7 @@ impl Tool for Fake {
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
         self.calls.lock().unwrap().push(Value::Object(call.args.clone()));
-        Ok((self.work)(call.args).await?.into())
+        Ok((self.behavior)(call.args).await?.into())
     }
 }
 
@@ -145,9 +145,9 @@ impl TestHarness {
 
     /// Returns the next tasks after each checkpoint, oldest first; after the last there are none.
     pub(crate) async fn next_tasks(&self) -> Vec<String> {
-        let mut all = self.graph.threads().get_state_history("t", &HistoryQuery::default()).await.unwrap();
-        all.reverse();
-        all.iter().map(|saved| saved.next.join("+")).collect()
+        let mut history = self.graph.threads().get_state_history("t", &HistoryQuery::default()).await.unwrap();
+        history.reverse();
+        history.iter().map(|checkpoint| checkpoint.next.join("+")).collect()
     }
 
     /// Runs a message and returns the events as JSON with the outcome.
@@ -171,18 +171,18 @@ impl TestHarness {
 }
 
 pub(crate) fn assistant(
-    disk: impl Into<SharedCheckpointer>,
+    checkpointer: impl Into<SharedCheckpointer>,
     store: impl Into<SharedStore>,
 ) -> CompiledGraph<AgentState, AssistantContext> {
     let mut graph = state_graph();
-    graph.checkpointer(disk).store(store);
+    graph.checkpointer(checkpointer).store(store);
     graph.compile().unwrap()
 }
 
 /// Returns the events of a kind, with the node that emitted them.
 pub(crate) fn of_kind<'a>(events: &'a [Value], kind: &str) -> Vec<(&'a str, &'a Value)> {
-    let of = events.iter().filter(|event| event["event"] == kind);
-    of.map(|event| (event["metadata"]["node"].as_str().unwrap_or_default(), &event["data"])).collect()
+    let matching = events.iter().filter(|event| event["event"] == kind);
+    matching.map(|event| (event["metadata"]["node"].as_str().unwrap_or_default(), &event["data"])).collect()
 }
 
 /// Returns the text of the last message.

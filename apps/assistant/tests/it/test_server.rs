@@ -48,9 +48,9 @@ pub(crate) async fn started(
 }
 
 /// Builds a message of `ana` to the scripted model, with further fields.
-pub(crate) fn question(message: &str, more: &Value) -> Value {
+pub(crate) fn question(message: &str, fields: &Value) -> Value {
     let mut body = json!({ "message": message, "userId": "ana", "model": "script" });
-    body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    body.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
     body
 }
 
@@ -79,10 +79,10 @@ impl TestServer {
     }
 
     /// Sends a message and reads the turn to its end, or to an interrupt. Also returns the session id.
-    pub(crate) async fn send(&self, message: &str, more: Value) -> (String, Vec<Sent>) {
+    pub(crate) async fn send(&self, message: &str, more: Value) -> (String, Vec<SentEvent>) {
         let response = self.post("/api/assistant", &question(message, &more)).await;
         let id = started_session_id(&response);
-        (id, read(&response.text().await.unwrap()))
+        (id, parse_events(&response.text().await.unwrap()))
     }
 
     /// Sends a message and waits for the JSON answer; returns status and body.
@@ -111,14 +111,14 @@ impl TestServer {
     }
 
     /// Reads the events of a session of `ana` after an event id.
-    pub(crate) async fn stream(&self, id: &str, after: Option<u64>) -> Vec<Sent> {
+    pub(crate) async fn stream(&self, id: &str, after: Option<u64>) -> Vec<SentEvent> {
         let mut request = self.client.get(self.url(&format!("/api/assistant/{id}/stream?userId=ana")));
         if let Some(after) = after {
             request = request.header("last-event-id", after);
         }
         let response = request.send().await.unwrap();
         assert_eq!(response.status(), 200);
-        read(&response.text().await.unwrap())
+        parse_events(&response.text().await.unwrap())
     }
 }
 
@@ -132,13 +132,13 @@ pub(crate) fn started_session_id(response: &Response) -> String {
 
 /// A server-sent event.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Sent {
+pub(crate) struct SentEvent {
     pub(crate) id: Option<u64>,
     pub(crate) event: String,
     pub(crate) data: Value,
 }
 
-impl Sent {
+impl SentEvent {
     /// Returns the node that emitted the event.
     pub(crate) fn node(&self) -> &str {
         self.data["metadata"]["node"].as_str().unwrap_or_default()
@@ -146,21 +146,21 @@ impl Sent {
 }
 
 /// Parses the events of a finished stream.
-pub(crate) fn read(text: &str) -> Vec<Sent> {
+pub(crate) fn parse_events(text: &str) -> Vec<SentEvent> {
     text.split("\n\n").filter_map(block).collect()
 }
 
-fn block(block: &str) -> Option<Sent> {
+fn block(block: &str) -> Option<SentEvent> {
     let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
     let (event, data) = (field("event")?, field("data")?);
     let id = field("id").map(|id| id.parse().unwrap());
-    Some(Sent { id, event: event.to_owned(), data: serde_json::from_str(data).unwrap() })
+    Some(SentEvent { id, event: event.to_owned(), data: serde_json::from_str(data).unwrap() })
 }
 
 /// Returns the events that are not about the run itself.
-pub(crate) fn of_work(sent: &[Sent]) -> Vec<&Sent> {
-    let is_work = |sent: &&Sent| !sent.event.starts_with("on_chain") && sent.event != "on_checkpoint";
-    sent.iter().filter(is_work).collect()
+pub(crate) fn without_run_events(sent: &[SentEvent]) -> Vec<&SentEvent> {
+    let is_included = |sent: &&SentEvent| !sent.event.starts_with("on_chain") && sent.event != "on_checkpoint";
+    sent.iter().filter(is_included).collect()
 }
 
 /// A script that gives its next response once per permit.

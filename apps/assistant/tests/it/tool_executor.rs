@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep};
 use crate::support::{Fake, Provider, TestHarness, last, of_kind, passage, plan, prompts_for, rows, test_context};
 
 fn slow(name: &'static str) -> Fake {
-    Fake::later(name, move |_| {
+    Fake::with_future(name, move |_| {
         Box::pin(async move {
             sleep(Duration::from_millis(200)).await;
             Ok(json!({ "result": name }))
@@ -31,10 +31,10 @@ async fn independent_calls_run_at_once() {
     let names = ["now", "calculate", "search_docs"];
     let three: Vec<(&str, &str, Value, &[&str])> =
         names.iter().map(|name| (*name, *name, json!({}), &[][..])).collect();
-    let begin = Instant::now();
+    let start = Instant::now();
     let script = ScriptedModel::new([plan(&three), ScriptedReply::text("Done.")]);
     let state = harness.send(&test_context(script, names.map(slow)), "Do it").await.unwrap().state;
-    assert_eq!(begin.elapsed(), Duration::from_millis(200));
+    assert_eq!(start.elapsed(), Duration::from_millis(200));
     let order: Vec<&str> = state.tool_outputs.iter().map(|message| message.name.as_deref().unwrap()).collect();
     assert_eq!(order, names);
 
@@ -45,11 +45,11 @@ async fn independent_calls_run_at_once() {
         json!({ "sql": "select {{calculate}} as {{now}}", "whole": "{{calculate}}" }),
         &["calculate", "now"],
     ));
-    let (begin, query) = (Instant::now(), slow("bq_query"));
+    let (start, query) = (Instant::now(), slow("bq_query"));
     let tools = names.map(slow).into_iter().chain([query.clone()]);
     let script = ScriptedModel::new([plan(&four), ScriptedReply::text("Done.")]);
     TestHarness::new().send(&test_context(script, tools), "Do it").await.unwrap();
-    assert_eq!(begin.elapsed(), Duration::from_millis(400));
+    assert_eq!(start.elapsed(), Duration::from_millis(400));
     assert_eq!(query.calls(), [json!({ "sql": "select calculate as now", "whole": "calculate" })]);
 }
 
@@ -63,7 +63,8 @@ async fn a_call_that_depends_on_a_failed_call_is_skipped() {
         ("c", "now", json!({}), &[][..]),
     ];
     let fails = Fake::new("calculate", |_| Err(ToolError::new("invalid: no expression")));
-    let (docs, now) = (Fake::giving("search_docs", passage("x")), Fake::giving("now", json!({ "utc": "2026-11-02" })));
+    let (docs, now) =
+        (Fake::returning("search_docs", passage("x")), Fake::returning("now", json!({ "utc": "2026-11-02" })));
     let script = ScriptedModel::new([plan(&calls), ScriptedReply::text("It is Monday [1].")]);
     let state = harness.send(&test_context(script, [fails, docs.clone(), now]), "Which day?").await.unwrap().state;
     let texts: Vec<_> = state.tool_outputs.iter().map(|message| message.text()).collect();
@@ -77,8 +78,8 @@ async fn a_call_that_depends_on_a_failed_call_is_skipped() {
 #[tokio::test(start_paused = true)]
 async fn a_hanging_tool_times_out_and_is_replanned() {
     let harness = TestHarness::new();
-    let hangs = Fake::later("bq_query", |_| Box::pin(std::future::pending()));
-    let docs = Fake::giving("search_docs", passage("Orders are late when they ship after 1 day."));
+    let hangs = Fake::with_future("bq_query", |_| Box::pin(std::future::pending()));
+    let docs = Fake::returning("search_docs", passage("Orders are late when they ship after 1 day."));
     let sql = |number: u32| json!({ "sql": format!("select {number}") });
     let script = ScriptedModel::new([
         plan(&[("q", "bq_query", sql(1), &[]), ("d", "search_docs", json!({ "query": "late" }), &[])]),
@@ -87,12 +88,12 @@ async fn a_hanging_tool_times_out_and_is_replanned() {
         ScriptedReply::text("Late means after 1 day [1]; how many there are is not known."),
         ScriptedReply::text(r#"{"summary": "Late orders."}"#),
     ]);
-    let begin = Instant::now();
+    let start = Instant::now();
     let (events, done) =
         harness.watch(&test_context(Provider(script.clone()), [hangs.clone(), docs]), "How many are late?").await;
     let state = done.unwrap().state;
     // Three attempts for each of three plans, with backoff delays of 0.5 s and 1 s.
-    assert_eq!((hangs.calls().len(), begin.elapsed()), (9, Duration::from_millis(3 * 31_500)));
+    assert_eq!((hangs.calls().len(), start.elapsed()), (9, Duration::from_millis(3 * 31_500)));
     let errors = of_kind(&events, "on_tool_error");
     assert_eq!((errors.len(), errors[0].0), (9, "tool_executor"));
     assert_eq!((&errors[0].1["will_retry"], &errors[2].1["will_retry"]), (&json!(true), &json!(false)));
@@ -182,7 +183,7 @@ async fn a_long_result_of_rows_stays_json() {
         plan(&[("c1", "bq_query", json!({ "sql": "select" }), &[])]),
         ScriptedReply::text("Rows [1]."),
     ]);
-    let context = test_context(script.clone(), [Fake::giving("bq_query", rows(&["n", "name"], json!(all)))]);
+    let context = test_context(script.clone(), [Fake::returning("bq_query", rows(&["n", "name"], json!(all)))]);
     let state = harness.send(&context, "Show all").await.unwrap().state;
     let output = &state.tool_outputs[0];
     assert!(output.text().len() <= 64 * 1024 && output.text().len() > 60 * 1024, "{}", output.text().len());
@@ -191,7 +192,11 @@ async fn a_long_result_of_rows_stays_json() {
     assert_eq!(remaining[..], all[..remaining.len()]);
     assert_eq!((&read["truncated"], &read["count"]), (&json!(true), &json!(4_000)));
     assert_eq!(read["cut"], json!({ "/rows": { "kept": remaining.len(), "of": 4_000 } }));
-    assert_eq!(prompts_for(&script, ModelTask::Answer)[0].outputs[0].value(), read, "the model hears the same");
+    assert_eq!(
+        prompts_for(&script, ModelTask::Answer)[0].outputs[0].value(),
+        read,
+        "the model receives the same result"
+    );
     let (path, key) = output.metadata["whole"].as_str().unwrap().rsplit_once('/').unwrap();
     let store = superstep::store::SharedStore::from(harness.store.clone());
     let item = store.get(path.split('/').collect::<Vec<_>>(), key).await.unwrap().unwrap();
@@ -214,7 +219,7 @@ async fn a_result_saved_in_full_is_complete() {
             plan(&[("c1", "bq_query", json!({ "sql": "select" }), &[])]),
             ScriptedReply::text("Rows [1]."),
         ]);
-        let context = test_context(script, [Fake::giving("bq_query", result)])
+        let context = test_context(script, [Fake::returning("bq_query", result)])
             .limits(TurnLimits { max_stored_result_bytes, ..TurnLimits::default() });
         let state = harness.send(&context, "Show all").await.unwrap().state;
         let output = &state.tool_outputs[0];
@@ -223,7 +228,7 @@ async fn a_result_saved_in_full_is_complete() {
         let hits = store.search(superstep::store::SearchOp::new(["belongings", "t"])).await.unwrap();
         let stored_texts: Vec<&str> = hits.iter().map(|hit| hit.item.value.as_str().unwrap()).collect();
         assert_eq!((output.metadata.contains_key("whole"), stored_texts.len()), (is_saved, usize::from(is_saved)));
-        assert!(stored_texts.iter().all(|kept| *kept == full_text), "not whole");
+        assert!(stored_texts.iter().all(|stored| *stored == full_text), "not the full text");
         let read: Value = serde_json::from_str(&output.text()).unwrap();
         assert_eq!(read["cut"]["/rows"]["of"], count, "{max_stored_result_bytes}");
     }
@@ -237,7 +242,7 @@ async fn the_verifier_gives_up_after_three_empty_results() {
         script.then(plan(&[("c1", "bq_query", json!({ "sql": format!("select {number}") }), &[])]))
     });
     let context =
-        test_context(script.clone().then("I do not know."), [Fake::giving("bq_query", rows(&["n"], json!([])))]);
+        test_context(script.clone().then("I do not know."), [Fake::returning("bq_query", rows(&["n"], json!([])))]);
     let state = harness.send(&context, "How many?").await.unwrap().state;
     let verdict = state.verdict.as_ref().unwrap();
     assert_eq!((state.retry_count, verdict.status), (2, VerdictStatus::GivingUp));

@@ -17,8 +17,8 @@ use crate::support::{Fake, TestHarness, no_tools, plan, profiles, prompts_for, r
 #[tokio::test]
 async fn an_invalid_call_becomes_an_error_output() {
     let schema = json!({ "type": "object", "properties": { "sql": { "type": "string" } }, "required": ["sql"], "additionalProperties": false });
-    let query = Fake::giving("bq_query", rows(&["n"], json!([[1]]))).spec(|spec| spec.with_input_schema(schema));
-    let fetch = Fake::giving("fetch_url", json!("never"));
+    let query = Fake::returning("bq_query", rows(&["n"], json!([[1]]))).spec(|spec| spec.with_input_schema(schema));
+    let fetch = Fake::returning("fetch_url", json!("never"));
     let cases = [
         ("bq_quer", json!({ "sql": "select 1" }), "invalid: no tool `bq_quer`; did you mean `bq_query`?"),
         ("fetch_url", json!({ "url": "x" }), "refused: this user may not use `fetch_url` (rule `tools`)"),
@@ -52,7 +52,7 @@ async fn an_unknown_tool_is_planned_again() {
     ]);
     let context = test_context(
         script.clone(),
-        [Fake::giving("bq_query", rows(&["n"], json!([[1]]))), Fake::giving("fetch_url", json!(1))],
+        [Fake::returning("bq_query", rows(&["n"], json!([[1]]))), Fake::returning("fetch_url", json!(1))],
     );
     let state = harness.send(&context, "How many?").await.unwrap().state;
     assert_eq!(state.retry_count, 1);
@@ -68,22 +68,22 @@ async fn more_than_eight_calls_are_rejected() {
     let ids: Vec<String> = (0..10).map(|number| format!("c{number}")).collect();
     let calls: Vec<(&str, &str, Value, &[&str])> =
         ids.iter().map(|id| (id.as_str(), "calculate", json!({ "expression": id }), &[][..])).collect();
-    let calculate = Fake::giving("calculate", json!({ "expression": "x", "result": "4" }));
+    let calculate = Fake::returning("calculate", json!({ "expression": "x", "result": "4" }));
     let script = ScriptedModel::new([plan(&calls), ScriptedReply::text("4 [1]")]);
     let state = harness.send(&test_context(script, [calculate.clone()]), "Calculate").await.unwrap().state;
     assert_eq!((calculate.calls().len(), state.tool_outputs.len()), (8, 10));
     assert!(state.tool_outputs[9].text().contains("at most 8 calls"));
 }
 
-struct Forgetting {
+struct DeletionCase {
     harness: TestHarness,
     context: AssistantContext,
     tool: Fake,
 }
 
-impl Forgetting {
+impl DeletionCase {
     fn new(turns: usize) -> Self {
-        let tool = Fake::giving("forget_memory", json!({ "forgotten": ["x"] })).spec(|mut spec| {
+        let tool = Fake::returning("forget_memory", json!({ "forgotten": ["x"] })).spec(|mut spec| {
             spec.annotations.read_only = false;
             spec.destructive()
         });
@@ -101,7 +101,7 @@ impl Forgetting {
 /// R-PLN-32: a destructive tool needs approval: tool, arguments, effect, and four possible decisions.
 #[tokio::test]
 async fn a_destructive_tool_requires_approval() {
-    let case = Forgetting::new(4);
+    let case = DeletionCase::new(4);
     let paused = case.send().await;
     let payload = &paused.interrupts()[0].value;
     assert_eq!((&payload["tool"], &payload["arguments"]), (&json!("forget_memory"), &json!({ "key": "k0" })));
@@ -116,8 +116,8 @@ async fn a_destructive_tool_requires_approval() {
 
     case.send().await;
     case.harness.answer(&case.context, json!({ "decision": "allow_session" })).await.unwrap();
-    let free = case.send().await;
-    assert!(free.is_finished(), "allowed for the session");
+    let without_interrupt = case.send().await;
+    assert!(without_interrupt.is_finished(), "allowed for the session");
     assert_eq!(case.tool.calls().len(), 4);
 }
 
@@ -126,7 +126,7 @@ async fn a_destructive_tool_requires_approval() {
 async fn edited_arguments_are_validated() {
     let schema =
         json!({ "type": "object", "properties": { "key": { "type": "string" } }, "additionalProperties": false });
-    let tool = Fake::giving("forget_memory", json!({ "forgotten": [] })).spec(|spec| spec.with_input_schema(schema));
+    let tool = Fake::returning("forget_memory", json!({ "forgotten": [] })).spec(|spec| spec.with_input_schema(schema));
     let planned = plan(&[("c1", "forget_memory", json!({ "key": "k" }), &[])]);
     let script = ScriptedModel::new([planned, no_tools(), ScriptedReply::text("Sorry.")]);
     let (harness, context) = (TestHarness::new(), test_context(script, [tool.clone()]));
@@ -141,23 +141,23 @@ async fn edited_arguments_are_validated() {
 /// approval for the session, and when a person enters them; the planner receives an instruction instead.
 #[tokio::test]
 async fn an_approved_call_runs_as_displayed() {
-    let delete_tool = Fake::giving("forget_memory", json!({ "forgotten": ["x"] }));
-    let search = Fake::giving("search_memory", json!({ "facts": [{ "key": "k9", "text": "tents" }] }));
-    let filled = |args: serde_json::Value| {
+    let delete_tool = Fake::returning("forget_memory", json!({ "forgotten": ["x"] }));
+    let search = Fake::returning("search_memory", json!({ "facts": [{ "key": "k9", "text": "tents" }] }));
+    let plan_with_reference = |args: serde_json::Value| {
         plan(&[("a", "search_memory", json!({ "query": "tents" }), &[]), ("b", "forget_memory", args, &["a"])])
     };
-    let plainly = plan(&[("c", "forget_memory", json!({ "key": "k9" }), &[])]);
+    let literal_plan = plan(&[("c", "forget_memory", json!({ "key": "k9" }), &[])]);
     for args in [json!({ "key": "{{a}}" }), json!({ "keys": [{ "deep": "the {{a}} one" }] })] {
         let script = ScriptedModel::new([
-            filled(args.clone()),
+            plan_with_reference(args.clone()),
             ScriptedReply::text("Not yet."),
-            plainly.clone(),
+            literal_plan.clone(),
             ScriptedReply::text("Done."),
         ]);
         let (harness, context) =
             (TestHarness::new(), test_context(script.clone(), [delete_tool.clone(), search.clone()]));
         let done = harness.send(&context, "Forget the tents").await.unwrap();
-        assert!(done.is_finished(), "nobody is asked about it");
+        assert!(done.is_finished(), "no approval is requested");
         let rejection = done.state.tool_outputs[1].text().into_owned();
         assert!(
             rejection.starts_with("refused: `forget_memory` requires approval") && rejection.contains("literal values"),
@@ -167,7 +167,7 @@ async fn an_approved_call_runs_as_displayed() {
         // The call is still rejected under an approval for the session.
         harness.send(&context, "Forget k9").await.unwrap();
         harness.answer(&context, json!({ "decision": "allow_session" })).await.unwrap();
-        let context = context.with_model(ScriptedModel::new([filled(args), ScriptedReply::text("No.")]));
+        let context = context.with_model(ScriptedModel::new([plan_with_reference(args), ScriptedReply::text("No.")]));
         let repeated = harness.send(&context, "Forget the tents").await.unwrap().state;
         assert!(repeated.tool_outputs[1].text().starts_with("refused: `forget_memory` requires approval"));
     }
@@ -214,7 +214,7 @@ async fn repeated_calls_require_a_new_approval() {
 /// R-PLN-32: the same holds for a repeated call within one plan, whatever the format of its arguments.
 #[tokio::test]
 async fn a_repeated_call_runs_once_in_a_plan() {
-    let tool = Fake::giving("forget_memory", json!("gone"));
+    let tool = Fake::returning("forget_memory", json!("gone"));
     let twice = plan(&[
         ("c1", "forget_memory", json!({ "key": "a" }), &[]),
         ("c2", "forget_memory", json!({ "key": "a", "note": null }), &[]),
@@ -234,8 +234,8 @@ async fn a_repeated_call_runs_once_in_a_plan() {
 async fn the_row_limit_is_applied_before_approval() {
     let schema =
         json!({ "type": "object", "properties": { "sql": { "type": "string" }, "max_rows": { "type": "integer" } } });
-    let query =
-        Fake::giving("bq_query", rows(&["n"], json!([[1]]))).spec(|spec| spec.with_input_schema(schema).destructive());
+    let query = Fake::returning("bq_query", rows(&["n"], json!([[1]])))
+        .spec(|spec| spec.with_input_schema(schema).destructive());
     let planned = plan(&[("c1", "bq_query", json!({ "sql": "select 1", "max_rows": 9_999 }), &[])]);
     let (harness, context) = (
         TestHarness::new(),
@@ -253,8 +253,8 @@ async fn the_row_limit_is_applied_before_approval() {
 /// with its call.
 #[tokio::test]
 async fn a_decision_applies_only_to_its_call() {
-    let search = Fake::giving("search_memory", json!({ "facts": [{ "key": "k", "text": "tents" }] }));
-    let delete_tool = Fake::giving("forget_memory", json!({ "forgotten": ["k"] }));
+    let search = Fake::returning("search_memory", json!({ "facts": [{ "key": "k", "text": "tents" }] }));
+    let delete_tool = Fake::returning("forget_memory", json!({ "forgotten": ["k"] }));
     let both = plan(&[
         ("c1", "search_memory", json!({ "query": "tents" }), &[]),
         ("c2", "forget_memory", json!({ "key": "k" }), &[]),
@@ -272,7 +272,7 @@ async fn a_decision_applies_only_to_its_call() {
     assert_eq!(paused.interrupts()[0].value["tool"], "forget_memory");
     let paused = harness.answer(&strict, json!({ "decision": "allow_once" })).await.unwrap();
     let open: Vec<&Value> = paused.interrupts().iter().map(|question| &question.value["tool"]).collect();
-    assert_eq!(open, ["search_memory"], "nobody has said anything about it");
+    assert_eq!(open, ["search_memory"], "there is no decision on this call yet");
     assert!(search.calls().is_empty() && delete_tool.calls().is_empty());
     let done = harness.answer(&strict, json!({ "decision": "deny" })).await.unwrap();
     assert!(done.is_finished());
@@ -284,7 +284,7 @@ async fn a_decision_applies_only_to_its_call() {
 /// approval.
 #[tokio::test]
 async fn a_decision_applies_only_to_the_displayed_arguments() {
-    let query = Fake::giving("bq_query", rows(&["n"], json!([[1]]))).spec(superstep::tools::ToolSpec::destructive);
+    let query = Fake::returning("bq_query", rows(&["n"], json!([[1]]))).spec(superstep::tools::ToolSpec::destructive);
     let schema = json!({ "type": "object", "properties": { "sql": {}, "max_rows": { "type": "integer" } } });
     let limited = query.clone().spec(|spec| spec.with_input_schema(schema));
     let script = ScriptedModel::new([
@@ -310,7 +310,7 @@ async fn calls_are_ordered_and_timed() {
     let order = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
     let slow = |name: &'static str| {
         let order = order.clone();
-        Fake::later(name, move |args| {
+        Fake::with_future(name, move |args| {
             order.lock().unwrap().push(args["step"].as_str().unwrap().to_owned());
             Box::pin(async move {
                 tokio::time::sleep(Duration::from_secs(args_seconds(&args))).await;
@@ -333,18 +333,18 @@ async fn calls_are_ordered_and_timed() {
         spec.timeout(Duration::from_secs(4))
     });
     let script = ScriptedModel::new([plan(&calls), ScriptedReply::text("1 [1]")]);
-    let begin = tokio::time::Instant::now();
+    let start = tokio::time::Instant::now();
     let harness = TestHarness::new();
     let state = harness.send(&test_context(script, [slow("calculate"), slow("now"), quick]), "Go").await.unwrap().state;
     assert_eq!(*order.lock().unwrap(), ["first", "left", "right", "stuck", "last"]);
-    assert_eq!(begin.elapsed(), Duration::from_secs(1 + 4 + 1));
+    assert_eq!(start.elapsed(), Duration::from_secs(1 + 4 + 1));
     let outputs: Vec<(bool, String)> = state
         .tool_outputs
         .iter()
         .map(|message| (message.status == ToolStatus::Success, message.text().into_owned()))
         .collect();
     assert_eq!(
-        outputs.iter().map(|(went_well, _)| *went_well).collect::<Vec<_>>(),
+        outputs.iter().map(|(is_success, _)| *is_success).collect::<Vec<_>>(),
         [true, true, true, true, false, false, false]
     );
     assert!(
@@ -360,7 +360,7 @@ fn args_seconds(args: &serde_json::Map<String, Value>) -> u64 {
 /// R-PLN-32: a denied call does not run, and the verifier receives the reason.
 #[tokio::test]
 async fn a_denied_call_does_not_run() {
-    let case = Forgetting::new(1);
+    let case = DeletionCase::new(1);
     let script = ScriptedModel::new([
         plan(&[("c1", "forget_memory", json!({ "key": "k" }), &[])]),
         no_tools(),

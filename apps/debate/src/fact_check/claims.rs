@@ -45,11 +45,11 @@ fn rank(sentence: &str) -> Option<u8> {
 }
 
 fn has_number(words: &[&str]) -> bool {
-    const WORDS: [&str; 16] = [
+    const NUMBER_WORDS: [&str; 16] = [
         "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve", "dozen", "hundred",
         "thousand", "million", "billion", "percent",
     ];
-    const MONTHS: [&str; 11] = [
+    const DATE_WORDS: [&str; 11] = [
         "january",
         "february",
         "april",
@@ -65,7 +65,7 @@ fn has_number(words: &[&str]) -> bool {
     words.iter().any(|word| {
         let lower = word.to_lowercase();
         let lower = lower.trim_end_matches('s');
-        word.chars().any(char::is_numeric) || WORDS.contains(&lower) || MONTHS.contains(&lower)
+        word.chars().any(char::is_numeric) || NUMBER_WORDS.contains(&lower) || DATE_WORDS.contains(&lower)
     })
 }
 

@@ -44,8 +44,8 @@ const OPPOSITES: [(&str, &str); 24] = [
 /// Compares a claim with a sentence of the evidence.
 pub(super) fn compare(claim: &Statement, evidence: &Statement) -> Relation {
     let words = claim.tokens.iter().filter(|token| matches!(token, Token::Word(_))).count();
-    let is_whole = words >= 3 || (words == 2 && words < claim.tokens.len());
-    if !is_whole || claim.is_open || evidence.is_open || claim.limits != evidence.limits {
+    let has_enough_words = words >= 3 || (words == 2 && words < claim.tokens.len());
+    if !has_enough_words || claim.is_open || evidence.is_open || claim.limits != evidence.limits {
         return Relation::Neither;
     }
     if claim.is_past.zip(evidence.is_past).is_some_and(|(claim, evidence)| claim != evidence) {
@@ -55,7 +55,7 @@ pub(super) fn compare(claim: &Statement, evidence: &Statement) -> Relation {
     if !is_aside(rest, claim, evidence) {
         return Relation::Neither;
     }
-    judge(claim, evidence, rest)
+    compare_tokens(claim, evidence, rest)
 }
 
 /// Returns true if the additional words of the evidence do not limit the claim: they follow a comma, or are a date.
@@ -64,38 +64,38 @@ fn is_aside(rest: &[Token], claim: &Statement, evidence: &Statement) -> bool {
     rest.is_empty() || is_date || evidence.breaks.contains(&claim.tokens.len())
 }
 
-fn judge(claim: &Statement, evidence: &Statement, rest: &[Token]) -> Relation {
-    let (mut turned, mut numbers) = (0, NumberComparison::default());
+fn compare_tokens(claim: &Statement, evidence: &Statement, rest: &[Token]) -> Relation {
+    let (mut opposites, mut numbers) = (0, NumberComparison::default());
     for (claim_token, evidence_token) in claim.tokens.iter().zip(&evidence.tokens) {
         match (claim_token, evidence_token) {
             (Token::Word(claim_word), Token::Word(evidence_word)) if claim_word == evidence_word => {}
             (Token::Word(claim_word), Token::Word(evidence_word)) if are_opposites(claim_word, evidence_word) => {
-                turned += 1
+                opposites += 1
             }
             (Token::Number(claim_number), Token::Number(evidence_number))
                 if claim_number.is_year == evidence_number.is_year =>
             {
                 numbers.count += 1;
                 if claim_number.excludes(evidence_number) {
-                    numbers.other += 1;
+                    numbers.different += 1;
                     numbers.is_year = claim_number.is_year;
                 } else if !evidence_number.is_within(claim_number) {
-                    numbers.open += 1;
+                    numbers.undecided += 1;
                 }
             }
             _ => return Relation::Neither,
         }
     }
-    let is_turned = (turned % 2 == 1) != (claim.is_negative != evidence.is_negative);
+    let is_opposite = (opposites % 2 == 1) != (claim.is_negative != evidence.is_negative);
     let is_dated = rest.iter().any(|token| matches!(token, Token::Number(_)));
-    match (is_turned, numbers) {
-        _ if turned > 1 || numbers.open > 0 => Relation::Neither,
+    match (is_opposite, numbers) {
+        _ if opposites > 1 || numbers.undecided > 0 => Relation::Neither,
         // A fact of one year need not hold in another, and a `not` with a number may mean any other number.
-        (_, NumberComparison { other: 0, .. }) if is_turned && is_dated => Relation::Neither,
-        (true, NumberComparison { other: 0, count: 0, .. }) => Relation::Contradicts,
-        (false, NumberComparison { other: 0, .. }) if turned == 0 => Relation::Supports,
-        (false, NumberComparison { other: 1, count, is_year, .. })
-            if turned == 0 && !claim.is_negative && !is_dated =>
+        (_, NumberComparison { different: 0, .. }) if is_opposite && is_dated => Relation::Neither,
+        (true, NumberComparison { different: 0, count: 0, .. }) => Relation::Contradicts,
+        (false, NumberComparison { different: 0, .. }) if opposites == 0 => Relation::Supports,
+        (false, NumberComparison { different: 1, count, is_year, .. })
+            if opposites == 0 && !claim.is_negative && !is_dated =>
         {
             // In another year the same number may hold as well.
             if is_year && count > 1 { Relation::Neither } else { Relation::Contradicts }
@@ -108,8 +108,11 @@ fn judge(claim: &Statement, evidence: &Statement, rest: &[Token]) -> Relation {
 #[derive(Debug, Default, Clone, Copy)]
 struct NumberComparison {
     count: usize,
-    other: usize,
-    open: usize,
+    /// Numbers that exclude each other.
+    different: usize,
+    /// Ranges that overlap, so that neither sentence follows from the other.
+    undecided: usize,
+    /// True if the last different number is a year.
     is_year: bool,
 }
 

@@ -3,14 +3,14 @@
 /// A range of numbers: `at least 5` is every number from 5.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Quantity {
-    least: f64,
-    most: f64,
+    min: f64,
+    max: f64,
     pub(super) is_year: bool,
 }
 
 impl Quantity {
     /// Parses the number of a single word, without regard to its context.
-    pub(super) fn read(word: &str) -> Option<f64> {
+    pub(super) fn parse(word: &str) -> Option<f64> {
         const WORDS: [(&str, f64); 17] = [
             ("zero", 0.0),
             ("one", 1.0),
@@ -53,34 +53,34 @@ impl Quantity {
 
     /// Creates a range from a number and the words before it, the nearest last.
     pub(super) fn new(value: f64, before: &[&str], is_year: bool) -> Self {
-        let (mut least, mut most) = (value, value);
+        let (mut min, mut max) = (value, value);
         match before {
             [.., "more" | "larger" | "higher" | "longer" | "greater", "than"]
             | [.., "at", "least"]
-            | [.., "over" | "above" | "exceeding"] => most = f64::INFINITY,
+            | [.., "over" | "above" | "exceeding"] => max = f64::INFINITY,
             [.., "less" | "fewer" | "lower" | "shorter" | "smaller", "than"]
             | [.., "at", "most"]
             | [.., "up", "to"]
-            | [.., "under" | "below" | "nearly" | "almost"] => least = f64::NEG_INFINITY,
+            | [.., "under" | "below" | "nearly" | "almost"] => min = f64::NEG_INFINITY,
             [.., "about" | "around" | "roughly" | "approximately" | "some" | "circa"] => {
-                (least, most) = (value * 0.9, value * 1.1);
+                (min, max) = (value * 0.9, value * 1.1);
             }
             _ => {}
         }
-        Self { least, most, is_year }
+        Self { min, max, is_year }
     }
 
     /// Returns true if every number of this range is in the other.
     pub(super) fn is_within(&self, other: &Self) -> bool {
-        self.least >= other.least && self.most <= other.most
+        self.min >= other.min && self.max <= other.max
     }
 
     /// Returns true if the ranges exclude each other. Numbers that differ only slightly may be the same number,
     /// rounded.
     pub(super) fn excludes(&self, other: &Self) -> bool {
-        let slack = if self.is_year { 0.0 } else { 0.05 * self.least.abs().max(other.least.abs()) };
+        let slack = if self.is_year { 0.0 } else { 0.05 * self.min.abs().max(other.min.abs()) };
         let slack = if slack.is_finite() { slack } else { 0.0 };
-        self.most + slack < other.least || other.most + slack < self.least
+        self.max + slack < other.min || other.max + slack < self.min
     }
 }
 
@@ -99,7 +99,7 @@ mod tests {
         );
         assert!(Quantity::new(1986.0, &[], true).excludes(&Quantity::new(1987.0, &[], true)));
         assert_eq!(
-            (Quantity::read("2,000"), Quantity::read("7%"), Quantity::read("GPT-4")),
+            (Quantity::parse("2,000"), Quantity::parse("7%"), Quantity::parse("GPT-4")),
             (Some(2e3), Some(7.0), None)
         );
     }

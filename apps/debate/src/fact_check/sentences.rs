@@ -22,21 +22,21 @@ pub(crate) fn sentences(text: &str) -> Vec<&str> {
         let is_end = match letter {
             '。' | '！' | '？' => depth == 0,
             '.' | '!' | '?' | '…' => {
-                depth == 0 && next.is_none_or(char::is_whitespace) && !is_short_form(&text[start..offset], letter)
+                depth == 0 && next.is_none_or(char::is_whitespace) && !is_abbreviation(&text[start..offset], letter)
             }
             '\n' => next == Some('\n'),
             _ => false,
         };
         if is_end {
-            push(&mut slices, &text[start..offset + letter.len_utf8()]);
+            push_sentence(&mut slices, &text[start..offset + letter.len_utf8()]);
             start = offset + letter.len_utf8();
         }
     }
-    push(&mut slices, &text[start..]);
+    push_sentence(&mut slices, &text[start..]);
     slices
 }
 
-fn push<'a>(slices: &mut Vec<&'a str>, sentence: &'a str) {
+fn push_sentence<'a>(slices: &mut Vec<&'a str>, sentence: &'a str) {
     let sentence = sentence.trim();
     if sentence.chars().any(char::is_alphanumeric) {
         slices.push(sentence);
@@ -44,18 +44,18 @@ fn push<'a>(slices: &mut Vec<&'a str>, sentence: &'a str) {
 }
 
 /// Returns true if the full stop belongs to an abbreviation.
-fn is_short_form(before: &str, mark: char) -> bool {
-    const SHORT: [&str; 14] =
+fn is_abbreviation(before: &str, mark: char) -> bool {
+    const ABBREVIATIONS: [&str; 14] =
         ["vs", "e.g", "i.e", "dr", "mr", "mrs", "ms", "prof", "st", "approx", "etc", "cf", "no", "sen"];
     if mark != '.' {
         return false;
     }
     let word = before.rsplit(char::is_whitespace).next().unwrap_or_default();
     let word = word.trim_start_matches(|letter: char| !letter.is_alphanumeric());
-    let is_letter = word.chars().count() == 1 && word.chars().all(char::is_uppercase);
+    let is_initial = word.chars().count() == 1 && word.chars().all(char::is_uppercase);
     let is_dotted = word.len() > 2 && word.split('.').all(|part| part.chars().count() == 1);
     // `no` is an abbreviation only before a number, which is rare; a sentence that ends in `no` is more common.
-    is_letter || is_dotted || (word != "no" && SHORT.contains(&word.to_lowercase().as_str()))
+    is_initial || is_dotted || (word != "no" && ABBREVIATIONS.contains(&word.to_lowercase().as_str()))
 }
 
 #[cfg(test)]

@@ -28,46 +28,46 @@ pub(super) struct Statement {
 }
 
 const NEGATIONS: &str = " not no never none neither nor cannot nobody nothing without hardly rarely seldom ";
-const LIMITS: &str = " all always any argue argued argues around believe believed believes can claim claimed claims could \
+const LIMITING_WORDS: &str = " all always any argue argued argues around believe believed believes can claim claimed claims could \
 every exclusively expect expected expects fear feared few fewer if less likely many may mainly might more most mostly must \
 often only partly perhaps possibly probably report reported reports said say says should some sometimes suggest suggested \
 suggests than think thinks unless until usually warn warned when where whether while would according supposedly \
 allegedly almost either or but except about unlike because although least ";
-const EMPTY: &str = " a an the of in on at as and is are was were be been being has have had do does did \
+const STOP_WORDS: &str = " a an the of in on at as and is are was were be been being has have had do does did \
 it its this that these those there their who which also too very just then so ";
 
-const POINTERS: &str = " it they he she this these those we that such both others i you ";
+const PRONOUNS: &str = " it they he she this these those we that such both others i you ";
 
 impl Statement {
     /// Parses a sentence.
-    pub(super) fn read(sentence: &str) -> Self {
-        let mut read = Self::default();
+    pub(super) fn parse(sentence: &str) -> Self {
+        let mut statement = Self::default();
         let text = sentence.to_lowercase().replace('’', "'");
         let words: Vec<&str> = text.split_whitespace().collect();
-        let bare: Vec<&str> = words.iter().map(|word| word.trim_matches(is_outside)).collect();
-        read.is_open = text.ends_with('?') || bare.first().is_none_or(|first| has(POINTERS, first));
+        let bare: Vec<&str> = words.iter().map(|word| word.trim_matches(is_punctuation)).collect();
+        statement.is_open = text.ends_with('?') || bare.first().is_none_or(|first| contains_word(PRONOUNS, first));
         let mut index = 0;
         while index < words.len() {
-            index += read.take(&bare, index);
+            index += statement.parse_word(&bare, index);
             if words[(index - 1).min(words.len() - 1)].ends_with([',', ';', ':']) {
-                read.breaks.push(read.tokens.len());
+                statement.breaks.push(statement.tokens.len());
             }
         }
-        read.move_leading_date();
-        read
+        statement.move_leading_date();
+        statement
     }
 
     /// Parses the word at an index, or the number that starts there; returns the number of words used.
-    fn take(&mut self, words: &[&str], index: usize) -> usize {
+    fn parse_word(&mut self, words: &[&str], index: usize) -> usize {
         let word = words[index];
-        if let Some(value) = Quantity::read(word) {
-            return self.take_number(words, index, value);
+        if let Some(value) = Quantity::parse(word) {
+            return self.parse_number(words, index, value);
         }
-        if word.ends_with("n't") || has(NEGATIONS, word) {
+        if word.ends_with("n't") || contains_word(NEGATIONS, word) {
             self.is_negative = !self.is_negative;
-        } else if has(LIMITS, word) {
+        } else if contains_word(LIMITING_WORDS, word) {
             self.limits.push(word.to_owned());
-        } else if !word.is_empty() && !has(EMPTY, word) {
+        } else if !word.is_empty() && !contains_word(STOP_WORDS, word) {
             self.tokens.push(Token::Word(stem(word)));
         }
         match word {
@@ -78,18 +78,19 @@ impl Statement {
         1
     }
 
-    fn take_number(&mut self, words: &[&str], index: usize, value: f64) -> usize {
-        let (mut value, mut taken) = (value, 1);
-        while let Some(scale) = words.get(index + taken).and_then(|word| Quantity::scale(word)) {
+    fn parse_number(&mut self, words: &[&str], index: usize, value: f64) -> usize {
+        let (mut value, mut used) = (value, 1);
+        while let Some(scale) = words.get(index + used).and_then(|word| Quantity::scale(word)) {
             value *= scale;
-            taken += 1;
+            used += 1;
         }
-        let is_plain = taken == 1 && words[index].len() == 4 && words[index].bytes().all(|byte| byte.is_ascii_digit());
-        let follows =
+        let is_four_digits =
+            used == 1 && words[index].len() == 4 && words[index].bytes().all(|byte| byte.is_ascii_digit());
+        let is_preposition =
             |word: &&str| matches!(*word, "in" | "since" | "until" | "by" | "of" | "after" | "before" | "and");
-        let is_year = is_plain
+        let is_year = is_four_digits
             && (1500.0..2200.0).contains(&value)
-            && index.checked_sub(1).and_then(|before| words.get(before)).is_some_and(follows);
+            && index.checked_sub(1).and_then(|before| words.get(before)).is_some_and(is_preposition);
         // Words that qualify a number belong to the number and limit nothing else.
         let before = &words[index.saturating_sub(2)..index];
         let quantity = Quantity::new(value, before, is_year);
@@ -108,13 +109,13 @@ impl Statement {
         {
             self.tokens.push(Token::Word(unit.to_owned()));
         }
-        taken
+        used
     }
 
     /// Moves a leading date to the end: `In 2024, the law came` becomes `The law came in 2024`.
     fn move_leading_date(&mut self) {
-        let leads = matches!(self.tokens.first(), Some(Token::Number(number)) if number.is_year);
-        if leads && self.breaks.first() == Some(&1) {
+        let starts_with_year = matches!(self.tokens.first(), Some(Token::Number(number)) if number.is_year);
+        if starts_with_year && self.breaks.first() == Some(&1) {
             self.tokens.rotate_left(1);
             self.breaks.remove(0);
             self.breaks.iter_mut().for_each(|position| *position -= 1);
@@ -124,16 +125,16 @@ impl Statement {
 
 /// Returns true if a word before a number only qualifies the number.
 fn is_modifier(word: &str, before: &[&str]) -> bool {
-    const EXACT: &str = " about almost around fewer least less more most some than over above exceeding under below nearly roughly approximately circa larger higher longer greater \
+    const MODIFIERS: &str = " about almost around fewer least less more most some than over above exceeding under below nearly roughly approximately circa larger higher longer greater \
     lower shorter smaller ";
-    before.contains(&word) && has(EXACT, word) || before == ["up", "to"] && matches!(word, "up" | "to")
+    before.contains(&word) && contains_word(MODIFIERS, word) || before == ["up", "to"] && matches!(word, "up" | "to")
 }
 
-fn is_outside(letter: char) -> bool {
+fn is_punctuation(letter: char) -> bool {
     !letter.is_alphanumeric() && !"%$€£".contains(letter)
 }
 
-fn has(list: &str, word: &str) -> bool {
+fn contains_word(list: &str, word: &str) -> bool {
     !word.is_empty() && list.contains(&format!(" {word} "))
 }
 

@@ -12,7 +12,7 @@ use superstep::core::validation_error::ValidationError;
 use superstep_server::{Problem, RunInput, RunRequest, RunStatus, ThreadRecord};
 use utoipa::{IntoParams, ToSchema};
 
-use crate::app::LOCAL;
+use crate::app::RULE_MODEL_NAMES;
 use crate::context::{ApprovalMode, FactCheckMode};
 use crate::state::{DEFAULT_ROUNDS, DebateState};
 
@@ -77,26 +77,26 @@ impl CreateDebateRequest {
     ///
     /// # Errors
     /// Returns 409 if the debate was started with other options.
-    pub(crate) fn options(&self, before: Option<&ThreadRecord>) -> Result<DebateOptions, Problem> {
-        let Some(before) = before else { return Ok(self.new_options()) };
-        let (first, now) = (DebateOptions::from_json(&before.context), self.new_options());
-        let topic = before.title.as_deref();
-        let differs = [
+    pub(crate) fn options(&self, existing: Option<&ThreadRecord>) -> Result<DebateOptions, Problem> {
+        let Some(existing) = existing else { return Ok(self.new_options()) };
+        let (original, requested) = (DebateOptions::from_json(&existing.context), self.new_options());
+        let topic = existing.title.as_deref();
+        let differences = [
             ("topic", topic.is_some_and(|topic| topic != self.topic.trim())),
-            ("maxRounds", now.max_rounds != first.max_rounds),
-            ("approval", now.approval != first.approval),
-            ("factCheck", now.fact_check != first.fact_check),
-            ("model", now.named_model() != first.named_model()),
-            ("seed", self.seed.is_some_and(|seed| seed != first.seed)),
+            ("maxRounds", requested.max_rounds != original.max_rounds),
+            ("approval", requested.approval != original.approval),
+            ("factCheck", requested.fact_check != original.fact_check),
+            ("model", requested.named_model() != original.named_model()),
+            ("seed", self.seed.is_some_and(|seed| seed != original.seed)),
         ];
         let other: Vec<String> =
-            differs.iter().filter(|(_, is_other)| *is_other).map(|(name, _)| format!("`{name}`")).collect();
+            differences.iter().filter(|(_, is_other)| *is_other).map(|(name, _)| format!("`{name}`")).collect();
         if other.is_empty() {
-            return Ok(first);
+            return Ok(original);
         }
-        let detail = format!("debate `{}` was started with another {}", before.thread, other.join(" and another "));
+        let detail = format!("debate `{}` was started with another {}", existing.thread, other.join(" and another "));
         let hint = "use the same options, or start a new debate without `threadId`";
-        Err(Problem::conflict(detail).with_hint(hint).with_thread(&before.thread))
+        Err(Problem::conflict(detail).with_hint(hint).with_thread(&existing.thread))
     }
 
     fn new_options(&self) -> DebateOptions {
@@ -108,8 +108,8 @@ impl CreateDebateRequest {
 }
 
 fn now() -> Result<Time, Problem> {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let micros = i64::try_from(since.as_micros()).unwrap_or(i64::MAX);
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let micros = i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX);
     Time::from_unix_micros(micros).map_err(|error| superstep::Error::internal(error.message).into())
 }
 
@@ -141,7 +141,7 @@ impl DebateOptions {
 
     /// Returns the name of the model; `None` for the rule model.
     pub(crate) fn named_model(&self) -> Option<&str> {
-        self.model.as_deref().filter(|name| !LOCAL.contains(name))
+        self.model.as_deref().filter(|name| !RULE_MODEL_NAMES.contains(name))
     }
 
     /// Derives the options of a debate that was started with an input alone.

@@ -17,8 +17,8 @@ pub(super) async fn debate_response(
     app_state: &DebateAppState,
     record: &ThreadRecord,
 ) -> Result<Value, Problem> {
-    let seen = find_debate_view(runs, app_state, record).await?;
-    let values = seen.as_ref().map_or(Value::Null, |seen| json!(seen.state));
+    let view = find_debate_view(runs, app_state, record).await?;
+    let values = view.as_ref().map_or(Value::Null, |view| json!(view.state));
     let mut response = debate_header(record, app_state);
     // Values of the state take precedence over those of the run request.
     for key in ["topic", "maxRounds"] {
@@ -26,8 +26,8 @@ pub(super) async fn debate_response(
             response[key] = value.clone();
         }
     }
-    let messages: Vec<Value> = values["messages"].as_array().into_iter().flatten().map(message).collect();
-    let added = json!({
+    let messages: Vec<Value> = values["messages"].as_array().into_iter().flatten().map(message_json).collect();
+    let fields = json!({
         "round": values["round"].as_u64().unwrap_or(0),
         "status": status(record, values["status"].as_str()),
         "messages": messages,
@@ -40,11 +40,11 @@ pub(super) async fn debate_response(
         "failure": record.error,
         "lastEventId": runs.last_event_number(&record.thread).await?,
     });
-    if let (Value::Object(response), Value::Object(added)) = (&mut response, added) {
-        response.extend(added);
-        let question =
-            seen.and_then(|seen| seen.pending_interrupt).filter(|_| record.status == RunStatus::AwaitingInput);
-        response.extend(question.map(|interrupt| ("question".to_owned(), interrupt_json(&interrupt))));
+    if let (Value::Object(response), Value::Object(fields)) = (&mut response, fields) {
+        response.extend(fields);
+        let interrupt =
+            view.and_then(|view| view.pending_interrupt).filter(|_| record.status == RunStatus::AwaitingInput);
+        response.extend(interrupt.map(|interrupt| ("question".to_owned(), interrupt_json(&interrupt))));
     }
     Ok(response)
 }
@@ -102,12 +102,12 @@ pub(super) async fn find_debate_view(
 ) -> Result<Option<DebateView>, Problem> {
     let threads = app_state.threads(runs);
     match load_debate_view(&threads, &record.thread).await {
-        Ok(mut seen) => {
+        Ok(mut view) => {
             // The run may have failed without saving that on the thread.
             if record.status == RunStatus::Failed {
-                mark_failed(&mut seen.state, Time::parse(&record.updated_at).ok());
+                mark_failed(&mut view.state, Time::parse(&record.updated_at).ok());
             }
-            Ok(Some(seen))
+            Ok(Some(view))
         }
         // The debate exists, but has no checkpoint yet.
         Err(error) if error.code() == ErrorCode::NotFound => Ok(None),
@@ -115,7 +115,7 @@ pub(super) async fn find_debate_view(
     }
 }
 
-fn message(message: &Value) -> Value {
+fn message_json(message: &Value) -> Value {
     json!({
         "id": message["id"],
         "name": message["name"],

@@ -68,11 +68,11 @@ pub(crate) async fn moderator_node(
     cx: TaskContext,
 ) -> Result<DebateStateUpdate, NodeError> {
     let mut message = call_model(DebateAgent::Moderator, &debate, &context, &cx).await?;
-    if let Some(end) = user_ended_note(&debate)
-        && !message.text().contains(&end)
+    if let Some(note) = user_ended_note(&debate)
+        && !message.text().contains(&note)
     {
         // A model may omit it, and readers must know why there are fewer rounds than requested.
-        message.content = format!("{}\n\nThe debate was {end}.", message.text()).into();
+        message.content = format!("{}\n\nThe debate was {note}.", message.text()).into();
     }
     Ok(with_message(DebateState::update(), message).status(DebateStatus::Completed).end_time(now(&cx)?))
 }
@@ -90,7 +90,7 @@ async fn call_model(
     };
     let notes = if role == DebateAgent::Moderator { notes(debate) } else { Vec::new() };
     let prompt = TurnPrompt { role, round, max_rounds: debate.max_rounds, topic: debate.topic.clone(), notes };
-    let answer = match context.model.info().kind {
+    let response = match context.model.info().kind {
         ModelKind::Weights => {
             let request = small_model_prompt::request(&prompt, debate, context, cx);
             small_model_prompt::trim_to_last_sentence(cx.model(&context.model).request(request).await?)
@@ -100,10 +100,10 @@ async fn call_model(
             cx.model(&context.model).request(ChatRequest::new(messages)).await?
         }
     };
-    if answer.message.text().trim().is_empty() {
-        return Err(ModelErrorKind::InvalidResponse.error(&answer.model, "the answer has no text").into());
+    if response.message.text().trim().is_empty() {
+        return Err(ModelErrorKind::InvalidResponse.error(&response.model, "the answer has no text").into());
     }
-    Ok(answer.message.with_name(role.name()).with_metadata("round", round))
+    Ok(response.message.with_name(role.name()).with_metadata("round", round))
 }
 
 fn with_message(update: DebateStateUpdate, message: Message) -> DebateStateUpdate {
@@ -113,14 +113,14 @@ fn with_message(update: DebateStateUpdate, message: Message) -> DebateStateUpdat
 
 /// Returns notes for the moderator: verdicts, remarks of the user, an early end.
 fn notes(debate: &DebateState) -> Vec<String> {
-    let results = debate.fact_check_results.iter().map(verdict);
+    let results = debate.fact_check_results.iter().map(verdict_note);
     results
         .chain(debate.user_notes().map(|remark| format!("the user said: {remark}")))
         .chain(user_ended_note(debate))
         .collect()
 }
 
-fn verdict(result: &FactCheckResult) -> String {
+fn verdict_note(result: &FactCheckResult) -> String {
     let FactCheckResult { claim, verdict, sources } = result;
     let verdict = match verdict {
         Verdict::True => "true",

@@ -19,28 +19,28 @@ pub struct ApprovalAnswer {
     pub note: Option<String>,
 }
 
-/// Interrupts for an approval, and applies the answer.
+/// Raises the interrupt for an approval, and applies the answer.
 pub(crate) async fn approval(
     debate: View<DebateState>,
     context: RunContext<DebateContext>,
     interrupts: Interrupts,
 ) -> Result<Command<DebateState>, NodeError> {
-    let answer: ApprovalAnswer = interrupts.raise("approval", question(&debate)).await?;
+    let answer: ApprovalAnswer = interrupts.raise("approval", interrupt_payload(&debate)).await?;
     let mut update = DebateState::update().awaiting_approval(false).user_approved(answer.approved);
     // The note is saved whatever the decision was.
     if let Some(note) = answer.note.as_deref().map(str::trim).filter(|note| !note.is_empty()) {
         update = update.messages(Message::user(note).with_metadata("round", debate.round));
     }
-    let is_argued = !answer.approved || debate.is_ready_for_summary();
+    let is_summary_next = !answer.approved || debate.is_ready_for_summary();
     let command = Command::new().update(update);
-    Ok(match is_argued && context.fact_check == FactCheckMode::AtEnd {
+    Ok(match is_summary_next && context.fact_check == FactCheckMode::AtEnd {
         true => command.and_goto("fact_check"),
         false => command,
     })
 }
 
 /// Returns `{round, last, question}`, where `last` contains the messages of both sides in the round.
-fn question(debate: &DebateState) -> Value {
+fn interrupt_payload(debate: &DebateState) -> Value {
     let mut last: Vec<Value> =
         debate.turns().rev().take(2).map(|turn| json!({ "name": turn.name, "content": turn.text() })).collect();
     last.reverse();

@@ -16,7 +16,7 @@ use crate::fact_check::{check, claims};
 use crate::state::DebateState;
 
 /// Maximum number of checked claims per turn.
-const CLAIMS_OF_A_TURN: usize = 3;
+const MAX_CLAIMS_PER_TURN: usize = 3;
 /// Time limit for checks in parallel to an agent: less than any turn of a language model takes.
 const CHECK_TIMEOUT: Duration = Duration::from_millis(500);
 
@@ -26,22 +26,22 @@ pub(crate) async fn fact_check(
     context: RunContext<DebateContext>,
     cx: TaskContext,
 ) -> Result<Command<DebateState>, NodeError> {
-    let is_beside_person = context.fact_check == FactCheckMode::EachRound && debate.awaiting_approval;
-    let is_before_moderator = debate.is_ready_for_summary() && !is_beside_person;
-    let is_beside_speaker = !is_beside_person && !is_before_moderator;
-    let time_is_up = async {
-        match is_beside_speaker {
+    let is_parallel_to_approval = context.fact_check == FactCheckMode::EachRound && debate.awaiting_approval;
+    let is_before_moderator = debate.is_ready_for_summary() && !is_parallel_to_approval;
+    let is_parallel_to_agent = !is_parallel_to_approval && !is_before_moderator;
+    let timeout = async {
+        match is_parallel_to_agent {
             true => cx.sleep(CHECK_TIMEOUT).await,
             false => std::future::pending().await,
         }
     };
-    let mut time_is_up = pin!(time_is_up);
+    let mut timeout = pin!(timeout);
     let mut results = Vec::new();
     for claim in unchecked_claims(&debate) {
         tokio::select! {
             biased;
-            () = &mut time_is_up => break,
-            result = look_up(claim, &context) => results.push(result?),
+            () = &mut timeout => break,
+            result = check_claim(claim, &context) => results.push(result?),
         }
     }
     let update = DebateState::update().fact_check_results(results);
@@ -49,8 +49,8 @@ pub(crate) async fn fact_check(
     Ok(command.update(update))
 }
 
-/// Runs on a blocking thread: a search may read files, and the parallel agent must not wait for that.
-async fn look_up(claim: String, context: &DebateContext) -> Result<FactCheckResult, NodeError> {
+/// Checks a claim on a blocking thread: a search may read files, and the parallel agent must not wait for that.
+async fn check_claim(claim: String, context: &DebateContext) -> Result<FactCheckResult, NodeError> {
     let evidence = context.evidence.clone();
     Ok(tokio::task::spawn_blocking(move || check(&claim, evidence.as_ref().map(Arc::as_ref))).await?)
 }
@@ -59,7 +59,7 @@ async fn look_up(claim: String, context: &DebateContext) -> Result<FactCheckResu
 fn unchecked_claims(debate: &DebateState) -> Vec<String> {
     let mut unchecked: Vec<String> = Vec::new();
     for turn in debate.turns() {
-        for claim in claims(&turn.text()).into_iter().take(CLAIMS_OF_A_TURN) {
+        for claim in claims(&turn.text()).into_iter().take(MAX_CLAIMS_PER_TURN) {
             let is_checked = debate.fact_check_results.iter().any(|result| result.claim == claim);
             if !is_checked && !unchecked.contains(&claim) {
                 unchecked.push(claim);

@@ -24,7 +24,8 @@ pub(super) fn request(
     context: &DebateContext,
     cx: &TaskContext,
 ) -> ChatRequest {
-    let mut request = ChatRequest::from(text(prompt, debate).as_str()).max_tokens(MAX_TURN_TOKENS).temperature(0.6);
+    let mut request =
+        ChatRequest::from(prompt_text(prompt, debate).as_str()).max_tokens(MAX_TURN_TOKENS).temperature(0.6);
     request.top_p = Some(0.9);
     // A different seed for each turn and attempt, and the same one when a turn is repeated after a crash.
     let turn = cx.step().unsigned_abs() * 64 + u64::from(cx.attempt());
@@ -33,15 +34,15 @@ pub(super) fn request(
 }
 
 /// Trims a response that was cut off to its last complete sentence.
-pub(super) fn trim_to_last_sentence(mut answer: ChatResponse) -> ChatResponse {
-    let text = answer.message.text().into_owned();
-    let end = text.rfind(['.', '!', '?']).filter(|_| answer.stop == StopReason::Length);
+pub(super) fn trim_to_last_sentence(mut response: ChatResponse) -> ChatResponse {
+    let text = response.message.text().into_owned();
+    let end = text.rfind(['.', '!', '?']).filter(|_| response.stop == StopReason::Length);
     let text = end.map_or(&*text, |end| &text[..=end]).trim().to_owned();
-    answer.message.content = text.into();
-    answer
+    response.message.content = text.into();
+    response
 }
 
-fn text(prompt: &TurnPrompt, debate: &DebateState) -> String {
+fn prompt_text(prompt: &TurnPrompt, debate: &DebateState) -> String {
     let last = |role: DebateAgent| debate.turns().rfind(|turn| turn.name.as_deref() == Some(role.name()));
     let quoted = |role: DebateAgent| last(role).map(|turn| format!("\"{}\"", start(&turn.text())));
     let (topic, notes) = (&prompt.topic, notes(prompt, debate));
@@ -80,6 +81,6 @@ fn notes(prompt: &TurnPrompt, debate: &DebateState) -> String {
 fn start(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let Some((end, _)) = line.char_indices().nth(MAX_QUOTE_CHARS) else { return line };
-    let some = &line[..end];
-    some.rfind(['.', '!', '?']).map_or(some, |end| &some[..=end]).to_owned()
+    let prefix = &line[..end];
+    prefix.rfind(['.', '!', '?']).map_or(prefix, |end| &prefix[..=end]).to_owned()
 }

@@ -8,7 +8,7 @@ mod belief_topics;
 mod phrases;
 mod policy_topics;
 
-pub(super) use phrases::{ANSWERS_OF_OPTIMIST, ANSWERS_OF_SKEPTIC, CITATIONS, OPENINGS, OPENINGS_OF_VIEWS};
+pub(super) use phrases::{BELIEF_OPENINGS, CITATIONS, OPENINGS, OPTIMIST_REBUTTALS, SKEPTIC_REBUTTALS};
 
 use super::topic::Topic;
 use crate::prompt::DebateAgent;
@@ -61,7 +61,7 @@ pub(super) struct Aspect {
 
 impl Aspect {
     /// Returns the argument of an agent.
-    pub(super) fn case(&self, role: DebateAgent) -> &Argument {
+    pub(super) fn argument(&self, role: DebateAgent) -> &Argument {
         if role == DebateAgent::Skeptic { &self.con } else { &self.pro }
     }
 }
@@ -100,13 +100,13 @@ pub(super) fn fill(pattern: &str, topic: &Topic, quote: &str) -> String {
         };
         let Some((inner, after)) = rest.split_once(close) else { break };
         rest = after;
-        text.push_str(&slot(inner, topic, quote));
+        text.push_str(&placeholder_value(inner, topic, quote));
     }
     text.push_str(rest);
-    capital(&text)
+    capitalized(&text)
 }
 
-fn slot(name: &str, topic: &Topic, quote: &str) -> String {
+fn placeholder_value(name: &str, topic: &Topic, quote: &str) -> String {
     let by_number = |one: &str, many: &str| if topic.is_plural { many.to_owned() } else { one.to_owned() };
     match name {
         "it" => topic.noun_phrase.clone(),
@@ -120,7 +120,7 @@ fn slot(name: &str, topic: &Topic, quote: &str) -> String {
 }
 
 /// Capitalizes the first letter, also after a quotation mark.
-fn capital(text: &str) -> String {
+fn capitalized(text: &str) -> String {
     let Some((offset, first)) = text.char_indices().find(|(_, letter)| !matches!(letter, '“' | '‘' | '"')) else {
         return text.to_owned();
     };
@@ -138,19 +138,20 @@ mod tests {
     fn every_argument_can_be_quoted_and_is_unique() {
         for aspects in [&policy_topics::ASPECTS[..], &belief_topics::ASPECTS[..]] {
             let mut seen = BTreeSet::new();
-            let cases: Vec<&Argument> = aspects.iter().flat_map(|aspect| [&aspect.pro, &aspect.con]).collect();
+            let arguments: Vec<&Argument> = aspects.iter().flat_map(|aspect| [&aspect.pro, &aspect.con]).collect();
             assert!(aspects.len() >= 12, "ten rounds need as many, and some to choose from");
-            for case in &cases {
-                let key = case.key();
-                assert!(key.split(' ').count() >= 3 && !key.contains(['{', '[']), "{}", case.claim);
-                assert!(case.claim.contains("{it}") || case.claim.contains("{claim}"), "{}", case.claim);
-                assert!(case.rebuttal.contains("{quote}"), "{}", case.rebuttal);
-                for text in [case.claim, case.support, case.rebuttal] {
+            for argument in &arguments {
+                let key = argument.key();
+                assert!(key.split(' ').count() >= 3 && !key.contains(['{', '[']), "{}", argument.claim);
+                assert!(argument.claim.contains("{it}") || argument.claim.contains("{claim}"), "{}", argument.claim);
+                assert!(argument.rebuttal.contains("{quote}"), "{}", argument.rebuttal);
+                for text in [argument.claim, argument.support, argument.rebuttal] {
                     assert!(seen.insert(text) && text.ends_with(['.', '?']), "{text}");
                     assert_eq!(crate::fact_check::sentences(text).len(), 1, "{text}");
                     assert_eq!(text.matches(['{', '[']).count(), text.matches(['}', ']']).count(), "{text}");
                 }
-                let matches = cases.iter().filter(|other| case.claim.replace(['«', '»'], "").contains(other.key()));
+                let matches =
+                    arguments.iter().filter(|other| argument.claim.replace(['«', '»'], "").contains(other.key()));
                 assert_eq!(matches.count(), 1, "{key}");
             }
         }
@@ -159,7 +160,7 @@ mod tests {
     /// R-DEB-57: inserted text is never parsed as a template.
     #[test]
     fn inserted_text_is_not_parsed_as_a_template() {
-        let topic = Topic::read("{quote} [a|b] «x» {it}");
+        let topic = Topic::parse("{quote} [a|b] «x» {it}");
         assert_eq!(fill("about {it}.", &topic, "q"), format!("About {}.", topic.noun_phrase));
         assert_eq!(fill("“{quote}” [is|are] so.", &topic, "it works"), "“It works” is so.");
     }

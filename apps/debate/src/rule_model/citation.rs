@@ -16,7 +16,7 @@ pub(super) fn cite(
     role: DebateAgent,
     topic: &Topic,
     history: &History,
-    dice: &mut SeededRng,
+    rng: &mut SeededRng,
 ) -> Option<String> {
     let mut passages: Vec<Passage> = evidence.passages(&topic.words.join(" "), 16);
     passages.retain(|passage| side(passage).is_none_or(|side| side == role) && is_about(passage, topic));
@@ -28,10 +28,10 @@ pub(super) fn cite(
         let mut unused_quotes = quotes.filter(|quote| !history.contains_text(quote));
         unused_quotes.next().map(|quote| (quote, passage.source.clone()))
     })?;
-    let start = dice.below(arguments::CITATIONS.len() as u64) as usize;
-    let mut leads = arguments::CITATIONS.iter().cycle().skip(start).take(arguments::CITATIONS.len());
+    let start = rng.below(arguments::CITATIONS.len() as u64) as usize;
+    let mut templates = arguments::CITATIONS.iter().cycle().skip(start).take(arguments::CITATIONS.len());
     let is_new = |pattern: &&&str| pattern.split_once(':').is_some_and(|(lead, _)| !history.contains_text(lead));
-    let pattern = leads.clone().find(is_new).or_else(|| leads.next())?;
+    let pattern = templates.clone().find(is_new).or_else(|| templates.next())?;
     Some(pattern.replacen("{source}", &source, 1).replacen("{quote}", &quote, 1))
 }
 
@@ -57,8 +57,8 @@ fn is_about(passage: &Passage, topic: &Topic) -> bool {
         text.iter().flat_map(|text| text.split(|letter: char| !letter.is_alphanumeric())).collect();
     words.sort_unstable();
     words.dedup();
-    let has = |word: &&String| words.iter().any(|other| has_same_stem(word, other));
-    topic.words.iter().filter(has).count() >= topic.words.len().clamp(1, 2)
+    let is_in_passage = |word: &&String| words.iter().any(|other| has_same_stem(word, other));
+    topic.words.iter().filter(is_in_passage).count() >= topic.words.len().clamp(1, 2)
 }
 
 /// Returns true if two words have the same stem: `regulated`, `regulation`.
@@ -73,8 +73,9 @@ fn has_same_stem(one: &str, other: &str) -> bool {
 
 /// Returns the side of a heading, if it shows one.
 fn side(passage: &Passage) -> Option<DebateAgent> {
-    const FOR: [&str; 7] = ["benefit", "advantage", "argument-for", "arguments-for", "strength", "gain", "promise"];
-    const AGAINST: [&str; 10] = [
+    const PRO_WORDS: [&str; 7] =
+        ["benefit", "advantage", "argument-for", "arguments-for", "strength", "gain", "promise"];
+    const CON_WORDS: [&str; 10] = [
         "risk",
         "cost",
         "drawback",
@@ -87,8 +88,8 @@ fn side(passage: &Passage) -> Option<DebateAgent> {
         "danger",
     ];
     let (_, heading) = passage.source.rsplit_once('#')?;
-    if AGAINST.iter().any(|word| heading.contains(word)) {
+    if CON_WORDS.iter().any(|word| heading.contains(word)) {
         return Some(DebateAgent::Skeptic);
     }
-    FOR.iter().any(|word| heading.contains(word)).then_some(DebateAgent::Optimist)
+    PRO_WORDS.iter().any(|word| heading.contains(word)).then_some(DebateAgent::Optimist)
 }

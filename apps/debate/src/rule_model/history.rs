@@ -12,7 +12,7 @@ pub(super) struct History {
 
 impl History {
     /// Reads the messages of a request, without its turn prompt.
-    pub(super) fn read(request: &ChatRequest) -> Self {
+    pub(super) fn from_request(request: &ChatRequest) -> Self {
         let before = request.messages.len().saturating_sub(1);
         let agent_messages =
             request.messages[..before].iter().filter(|message| message.role == message::Role::Assistant);

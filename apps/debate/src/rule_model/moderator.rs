@@ -15,17 +15,17 @@ use crate::prompt::{DebateAgent, TurnPrompt};
 use prompt_notes::PromptNotes;
 
 /// Writes the summary of a debate, a paragraph for each part.
-pub(super) fn sum_up(prompt: &TurnPrompt, history: &History, dice: &mut SeededRng) -> String {
-    let topic = Topic::read(&prompt.topic);
-    let notes = PromptNotes::read(&prompt.notes);
-    let mut parts = vec![beginning(prompt, history, &notes)];
+pub(super) fn write_summary(prompt: &TurnPrompt, history: &History, rng: &mut SeededRng) -> String {
+    let topic = Topic::parse(&prompt.topic);
+    let notes = PromptNotes::parse(&prompt.notes);
+    let mut parts = vec![opening_paragraph(prompt, history, &notes)];
     for role in [DebateAgent::Optimist, DebateAgent::Skeptic] {
-        parts.push(strongest(role, history, &topic, &notes));
+        parts.push(strongest_paragraph(role, history, &topic, &notes));
     }
-    parts.push(clash(history, &topic));
+    parts.push(conflict_paragraph(history, &topic));
     parts.extend(notes.verdicts());
     parts.extend(notes.other_notes());
-    parts.push((*dice.choose(&ENDINGS).unwrap_or(&ENDINGS[0])).to_owned());
+    parts.push((*rng.choose(&ENDINGS).unwrap_or(&ENDINGS[0])).to_owned());
     parts.join("\n\n")
 }
 
@@ -37,7 +37,7 @@ const ENDINGS: [&str; 5] = [
     "The question stays open and no winner is named, but what it turns on should be clearer now.",
 ];
 
-fn beginning(prompt: &TurnPrompt, history: &History, notes: &PromptNotes) -> String {
+fn opening_paragraph(prompt: &TurnPrompt, history: &History, notes: &PromptNotes) -> String {
     let topic = nested(&prompt.topic);
     let rounds = u32::try_from(history.turns_of(DebateAgent::Skeptic).count()).unwrap_or(prompt.max_rounds).max(1);
     let plural = if rounds == 1 { "round" } else { "rounds" };
@@ -48,7 +48,7 @@ fn beginning(prompt: &TurnPrompt, history: &History, notes: &PromptNotes) -> Str
     }
 }
 
-fn strongest(role: DebateAgent, history: &History, topic: &Topic, notes: &PromptNotes) -> String {
+fn strongest_paragraph(role: DebateAgent, history: &History, topic: &Topic, notes: &PromptNotes) -> String {
     let name = role.name();
     let points = strongest_points::strongest(role, history, topic, notes);
     let quoted: Vec<String> = points.iter().map(|point| format!("“{}”", inner(point))).collect();
@@ -65,27 +65,27 @@ fn inner(sentence: &str) -> String {
 }
 
 /// Describes an argument of one side to which the other responded.
-fn clash(history: &History, topic: &Topic) -> String {
-    let mut met: Vec<(&Aspect, DebateAgent, &str)> = Vec::new();
+fn conflict_paragraph(history: &History, topic: &Topic) -> String {
+    let mut conflicts: Vec<(&Aspect, DebateAgent, &str)> = Vec::new();
     for aspect in arguments::aspects(topic) {
         for role in [DebateAgent::Optimist, DebateAgent::Skeptic] {
-            let case = aspect.case(role);
-            let is_argued = history.turns_of(role).any(|text| case.is_in(text));
-            let is_known = met.iter().any(|(other, ..)| other.name == aspect.name);
+            let argument = aspect.argument(role);
+            let is_argued = history.turns_of(role).any(|text| argument.is_in(text));
+            let is_listed = conflicts.iter().any(|(other, ..)| other.name == aspect.name);
             let answer =
-                history.turns_of(opponent(role)).find(|text| case.is_in(text)).filter(|_| is_argued && !is_known);
-            let reply = answer.and_then(|text| sentences(text).into_iter().find(|sentence| case.is_in(sentence)));
-            met.extend(reply.map(|reply| (aspect, role, reply)));
+                history.turns_of(opponent(role)).find(|text| argument.is_in(text)).filter(|_| is_argued && !is_listed);
+            let reply = answer.and_then(|text| sentences(text).into_iter().find(|sentence| argument.is_in(sentence)));
+            conflicts.extend(reply.map(|reply| (aspect, role, reply)));
         }
     }
-    let Some((aspect, role, reply)) = met.first() else { return shared_words(history) };
-    let names: Vec<&str> = met.iter().take(3).map(|(aspect, ..)| aspect.name).collect();
+    let Some((aspect, role, reply)) = conflicts.first() else { return shared_words(history) };
+    let names: Vec<&str> = conflicts.iter().take(3).map(|(aspect, ..)| aspect.name).collect();
     format!(
         "They clashed over {}. On {}, the {} put forward “{}”, and the {} replied “{}”.",
-        list(&names),
+        join_words(&names),
         aspect.name,
         role.name(),
-        aspect.case(*role).key(),
+        aspect.argument(*role).key(),
         opponent(*role).name(),
         inner(reply),
     )
@@ -94,18 +94,18 @@ fn clash(history: &History, topic: &Topic) -> String {
 /// Describes the words that both sides used; for messages of other models.
 fn shared_words(history: &History) -> String {
     let words = |role| content_words(&history.turns_of(role).collect::<Vec<_>>().join(" "));
-    let (theirs, mut both) = (words(DebateAgent::Skeptic), words(DebateAgent::Optimist));
-    both.retain(|word| word.chars().count() > 3 && theirs.contains(word));
-    both.sort_by_key(|word| std::cmp::Reverse(word.chars().count()));
-    let longest: Vec<&str> = both.iter().take(3).map(String::as_str).collect();
+    let (skeptic_words, mut shared) = (words(DebateAgent::Skeptic), words(DebateAgent::Optimist));
+    shared.retain(|word| word.chars().count() > 3 && skeptic_words.contains(word));
+    shared.sort_by_key(|word| std::cmp::Reverse(word.chars().count()));
+    let longest: Vec<&str> = shared.iter().take(3).map(String::as_str).collect();
     match longest.as_slice() {
         [] => "They talked past each other more than they disagreed.".to_owned(),
-        words => format!("They clashed over what to make of these: {}.", list(words)),
+        words => format!("They clashed over what to make of these: {}.", join_words(words)),
     }
 }
 
 /// Joins words: `a`, `a and b`, `a, b and c`.
-fn list(words: &[&str]) -> String {
+fn join_words(words: &[&str]) -> String {
     match words {
         [] => String::new(),
         [word] => (*word).to_owned(),

@@ -12,28 +12,28 @@ use crate::fact_check::sentences;
 use crate::prompt::{DebateAgent, TurnPrompt};
 
 /// Maximum length in characters of a topic that may be named in full twice in a row.
-const LONG: usize = 40;
+const MAX_FULL_TOPIC_CHARS: usize = 40;
 
 /// Writes a turn of two or three sentences.
-pub(super) fn turn(prompt: &TurnPrompt, history: &History, seed: u64, evidence: Option<&Evidence>) -> String {
-    let topic = Topic::read(&prompt.topic);
-    let mut dice = rng_for_turn(seed, prompt);
-    let mut parts = vec![answer(prompt.role, history, &topic, &mut dice)];
-    let argument = next_aspect(prompt, history, &topic, seed).map(|aspect| aspect.case(prompt.role));
+pub(super) fn write_turn(prompt: &TurnPrompt, history: &History, seed: u64, evidence: Option<&Evidence>) -> String {
+    let topic = Topic::parse(&prompt.topic);
+    let mut rng = rng_for_turn(seed, prompt);
+    let mut parts = vec![first_sentence(prompt.role, history, &topic, &mut rng)];
+    let argument = next_aspect(prompt, history, &topic, seed).map(|aspect| aspect.argument(prompt.role));
     // After its first use a long topic is named by its short form.
-    let named = match history.last_turn_of_others(prompt.role) {
+    let named_topic = match history.last_turn_of_others(prompt.role) {
         None => topic.pronoun_form(),
-        Some(_) if prompt.round > 1 || topic.noun_phrase.chars().count() > LONG => topic.short_form(),
+        Some(_) if prompt.round > 1 || topic.noun_phrase.chars().count() > MAX_FULL_TOPIC_CHARS => topic.short_form(),
         Some(_) => topic.clone(),
     };
-    parts.extend(argument.map(|case| fill(case.claim, &named, "")));
-    let cited = evidence.and_then(|evidence| citation::cite(evidence, prompt.role, &topic, history, &mut dice));
+    parts.extend(argument.map(|argument| fill(argument.claim, &named_topic, "")));
+    let quote = evidence.and_then(|evidence| citation::cite(evidence, prompt.role, &topic, history, &mut rng));
     // Three sentences in most turns, for variety; at least two.
-    let backing = cited.or_else(|| {
-        let case = argument.filter(|_| dice.below(4) > 0)?;
-        Some(fill(case.support, &topic, ""))
+    let support = quote.or_else(|| {
+        let argument = argument.filter(|_| rng.below(4) > 0)?;
+        Some(fill(argument.support, &topic, ""))
     });
-    parts.extend(backing);
+    parts.extend(support);
     if parts.len() < 2 {
         parts.push(fill("That is where I stand on {it}, and repeating it would not make it truer.", &topic, ""));
     }
@@ -41,26 +41,27 @@ pub(super) fn turn(prompt: &TurnPrompt, history: &History, seed: u64, evidence: 
 }
 
 /// Writes the first sentence: a response to words of the other side, or the opening of the debate.
-fn answer(role: DebateAgent, history: &History, topic: &Topic, dice: &mut SeededRng) -> String {
+fn first_sentence(role: DebateAgent, history: &History, topic: &Topic, rng: &mut SeededRng) -> String {
     let Some(last) = history.last_turn_of_others(role) else {
-        let openings: &[&str] =
-            if topic.belief.is_some() { &arguments::OPENINGS_OF_VIEWS } else { &arguments::OPENINGS };
-        return unused_sentence(openings, history, topic, "", dice);
+        let openings: &[&str] = if topic.belief.is_some() { &arguments::BELIEF_OPENINGS } else { &arguments::OPENINGS };
+        return unused_sentence(openings, history, topic, "", rng);
     };
-    let argument =
-        arguments::aspects(topic).iter().map(|aspect| aspect.case(opponent(role))).find(|case| case.is_in(last));
-    let rebuttal = argument.map(|case| fill(case.rebuttal, topic, case.key()));
-    if let Some(answer) = rebuttal.filter(|answer| !history.contains_text(answer)) {
-        return answer;
+    let argument = arguments::aspects(topic)
+        .iter()
+        .map(|aspect| aspect.argument(opponent(role)))
+        .find(|argument| argument.is_in(last));
+    let rebuttal = argument.map(|argument| fill(argument.rebuttal, topic, argument.key()));
+    if let Some(rebuttal) = rebuttal.filter(|rebuttal| !history.contains_text(rebuttal)) {
+        return rebuttal;
     }
     let patterns: &[&str] =
-        if role == DebateAgent::Optimist { &arguments::ANSWERS_OF_OPTIMIST } else { &arguments::ANSWERS_OF_SKEPTIC };
-    unused_sentence(patterns, history, topic, &fragment(last), dice)
+        if role == DebateAgent::Optimist { &arguments::OPTIMIST_REBUTTALS } else { &arguments::SKEPTIC_REBUTTALS };
+    unused_sentence(patterns, history, topic, &fragment(last), rng)
 }
 
 /// Fills one of several templates; one that was not used yet, if possible.
-fn unused_sentence(patterns: &[&str], history: &History, topic: &Topic, quote: &str, dice: &mut SeededRng) -> String {
-    let start = dice.below(patterns.len() as u64) as usize;
+fn unused_sentence(patterns: &[&str], history: &History, topic: &Topic, quote: &str, rng: &mut SeededRng) -> String {
+    let start = rng.below(patterns.len() as u64) as usize;
     let from_start = patterns.iter().cycle().skip(start).take(patterns.len());
     let filled: Vec<String> = from_start.map(|pattern| fill(pattern, topic, quote)).collect();
     let is_new = |text: &&String| !history.contains_text(text);
@@ -83,14 +84,14 @@ fn fragment(text: &str) -> String {
 /// this side.
 fn next_aspect<'a>(prompt: &TurnPrompt, history: &History, topic: &Topic, seed: u64) -> Option<&'a Aspect> {
     let mut order: Vec<&Aspect> = arguments::aspects(topic).iter().collect();
-    let mut dice = seeded_rng(seed, &[&prompt.topic, "order"]);
+    let mut rng = seeded_rng(seed, &[&prompt.topic, "order"]);
     for end in (1..order.len()).rev() {
-        order.swap(end, dice.below(end as u64 + 1) as usize);
+        order.swap(end, rng.below(end as u64 + 1) as usize);
     }
-    let has_used = |aspect: &Aspect, role| history.turns_of(role).any(|text| aspect.case(role).is_in(text));
-    let mine = |aspect: &&&Aspect| !has_used(aspect, prompt.role);
-    let suits = |aspect: &&&Aspect| mine(aspect) && aspect.fits.matches(topic);
-    let is_nobodys = |aspect: &&&Aspect| suits(aspect) && !has_used(aspect, opponent(prompt.role));
-    let candidate = order.iter().find(is_nobodys).or_else(|| order.iter().find(suits));
-    candidate.or_else(|| order.iter().find(mine)).copied()
+    let has_used = |aspect: &Aspect, role| history.turns_of(role).any(|text| aspect.argument(role).is_in(text));
+    let is_unused_by_agent = |aspect: &&&Aspect| !has_used(aspect, prompt.role);
+    let is_suitable = |aspect: &&&Aspect| is_unused_by_agent(aspect) && aspect.fits.matches(topic);
+    let is_unused = |aspect: &&&Aspect| is_suitable(aspect) && !has_used(aspect, opponent(prompt.role));
+    let candidate = order.iter().find(is_unused).or_else(|| order.iter().find(is_suitable));
+    candidate.or_else(|| order.iter().find(is_unused_by_agent)).copied()
 }

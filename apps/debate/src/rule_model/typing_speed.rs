@@ -11,28 +11,28 @@ use super::RuleModel;
 
 /// The rule model with a delay before each further word of a streamed response.
 pub(super) struct TypingSpeedModel {
-    pub(super) speakers: RuleModel,
+    pub(super) inner: RuleModel,
     pub(super) typing_delay: Duration,
     pub(super) clock: Arc<dyn Clock>,
 }
 
 impl Model for TypingSpeedModel {
     fn info(&self) -> ModelInfo {
-        self.speakers.info()
+        self.inner.info()
     }
 
     async fn generate(&self, request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
-        let answer = self.speakers.generate(request, &mut ChunkSender::discard()).await?;
+        let response = self.inner.generate(request, &mut ChunkSender::discard()).await?;
         if !out.has_listener() {
-            return Ok(answer);
+            return Ok(response);
         }
-        let text = answer.message.text();
+        let text = response.message.text();
         for (index, word) in text.split_inclusive(char::is_whitespace).enumerate() {
             if index > 0 {
                 self.clock.sleep(self.typing_delay).await;
             }
             out.text(word).await;
         }
-        Ok(answer)
+        Ok(response)
     }
 }

@@ -7,7 +7,7 @@ use superstep_debate::{
     ApprovalAnswer, ApprovalMode, DebateContext, DebateState, DebateStatus, FactCheckMode, load_debate_view,
 };
 
-use crate::support::{Speaker, debates, next_nodes, opening, reply_text, speakers};
+use crate::support::{Speaker, authors, debates, next_nodes, opening, reply_text};
 
 fn answer(approved: bool, note: Option<&str>) -> ApprovalAnswer {
     ApprovalAnswer { approved, note: note.map(str::to_owned) }
@@ -41,24 +41,24 @@ async fn every_round_requests_approval() {
     let case = Case::new(ApprovalMode::EachRound);
     let mut outcome = case.begin().await;
     for round in 1..=3 {
-        let [question] = outcome.interrupts() else { panic!("one question in round {round}") };
-        assert_eq!(question.value["round"], round);
+        let [interrupt] = outcome.interrupts() else { panic!("one interrupt in round {round}") };
+        assert_eq!(interrupt.value["round"], round);
         let last = json!([
             { "name": "optimist", "content": reply_text("optimist", round) },
             { "name": "skeptic", "content": reply_text("skeptic", round) },
         ]);
-        assert_eq!(question.value["last"], last);
-        assert!(question.value["question"].as_str().unwrap().ends_with('?'));
-        let seen = load_debate_view(&case.graph.threads(), "t").await.unwrap();
-        assert!(seen.state.awaiting_approval && seen.state.status == DebateStatus::Running);
-        assert_eq!(seen.pending_interrupt.as_ref().map(|seen| seen.id), Some(question.id));
+        assert_eq!(interrupt.value["last"], last);
+        assert!(interrupt.value["question"].as_str().unwrap().ends_with('?'));
+        let view = load_debate_view(&case.graph.threads(), "t").await.unwrap();
+        assert!(view.state.awaiting_approval && view.state.status == DebateStatus::Running);
+        assert_eq!(view.pending_interrupt.as_ref().map(|interrupt| interrupt.id), Some(interrupt.id));
         outcome = case.resume(answer(true, None)).await;
         assert_eq!(outcome.state.user_approved, Some(true));
     }
     assert!(outcome.is_finished() && !outcome.state.awaiting_approval);
     assert_eq!((outcome.state.messages.len(), outcome.state.round), (8, 3));
     assert_eq!(outcome.state.status, DebateStatus::Completed);
-    assert_eq!(case.speaker.turns().len(), 7, "nobody speaks twice because of a question");
+    assert_eq!(case.speaker.turns().len(), 7, "no agent speaks twice because of an approval");
 }
 
 /// R-DEB-47, R-DEB-27: ending the debate at the first approval leads straight to the moderator, whose summary says
@@ -69,7 +69,7 @@ async fn a_person_ends_the_debate() {
     case.begin().await;
     let ended = case.resume(answer(false, None)).await;
     let debate = &ended.state;
-    assert_eq!(speakers(debate), ["user", "optimist", "skeptic", "moderator"]);
+    assert_eq!(authors(debate), ["user", "optimist", "skeptic", "moderator"]);
     assert_eq!((debate.round, debate.user_approved), (1, Some(false)));
     assert_eq!((debate.status, debate.awaiting_approval), (DebateStatus::Completed, false));
     assert!(debate.summary().unwrap().text().contains("ended by the user after round 1"));
@@ -98,9 +98,9 @@ async fn a_note_reaches_the_agents() {
     let outcome = case.resume(answer(true, Some(" Mind the cost. "))).await;
     let note = outcome.state.messages.get(3).unwrap();
     assert_eq!((note.text().as_ref(), note.name.as_deref()), ("Mind the cost.", None));
-    assert_eq!(speakers(&outcome.state), ["user", "optimist", "skeptic", "user", "optimist", "skeptic"]);
+    assert_eq!(authors(&outcome.state), ["user", "optimist", "skeptic", "user", "optimist", "skeptic"]);
     let outcome = case.resume(answer(false, Some("Enough."))).await;
-    assert_eq!(speakers(&outcome.state)[6..], ["user", "moderator"]);
+    assert_eq!(authors(&outcome.state)[6..], ["user", "moderator"]);
 }
 
 /// R-DEB-27: an answer that does not match the schema is rejected, and the interrupt stays open.
@@ -128,7 +128,7 @@ async fn an_input_does_not_skip_an_open_approval() {
     assert_eq!(repeated.interrupts()[0].value["round"], 1);
     assert_eq!(case.speaker.turns(), ["optimist 1", "skeptic 1"]);
     let ended = case.resume(answer(false, None)).await;
-    assert_eq!(speakers(&ended.state), ["user", "optimist", "skeptic", "moderator"]);
+    assert_eq!(authors(&ended.state), ["user", "optimist", "skeptic", "moderator"]);
 }
 
 /// R-DEB-26, R-DEB-27: a stale pending approval is cleared if none follows the round, and the debate reaches its

@@ -8,7 +8,7 @@ use superstep_debate::{ApprovalAnswer, ApprovalMode, DebateContext, DebateState,
 
 use crate::support::{Speaker, clock, debates, opening};
 
-async fn live(
+async fn run_debate(
     graph: &CompiledGraph<DebateState, DebateContext>,
     context: &DebateContext,
     store: impl Into<SharedCheckpointer>,
@@ -34,25 +34,27 @@ fn comparable_data(debate: &DebateState) -> Value {
     json!([messages, debate.round, debate.status, debate.token_usage, debate.fact_check_results, debate.end_time])
 }
 
-async fn check(context_of: impl Fn(Speaker) -> DebateContext, least: usize) {
+async fn check(context_of: impl Fn(Speaker) -> DebateContext, min_writes: usize) {
     let graph = debates(MemoryCheckpointer::new());
-    let calm = Speaker::default();
+    let undisturbed = Speaker::default();
     let expected = comparable_data(
-        &live(&graph, &context_of(calm.clone()), MemoryCheckpointer::new(), false).await.unwrap().state,
+        &run_debate(&graph, &context_of(undisturbed.clone()), MemoryCheckpointer::new(), false).await.unwrap().state,
     );
-    for last in [CrashedWrite::Lost, CrashedWrite::Persisted] {
-        for at in 0.. {
-            let (disk, speaker) = (MemoryCheckpointer::new(), Speaker::default());
+    for crashed_write in [CrashedWrite::Lost, CrashedWrite::Persisted] {
+        for write in 0.. {
+            let (store, speaker) = (MemoryCheckpointer::new(), Speaker::default());
             let context = context_of(speaker.clone());
             let survived =
-                live(&graph, &context, CrashingCheckpointer::new(disk.clone(), at, last), false).await.is_ok();
-            let outcome = live(&graph, &context, disk.clone(), true).await.unwrap();
-            assert_eq!(comparable_data(&outcome.state), expected, "crash at write {at}, {last:?}");
-            let repeated = speaker.turns().len() - calm.turns().len();
-            let allowed = usize::from(last == CrashedWrite::Lost && !survived);
-            assert!(repeated <= allowed, "crash at write {at}, {last:?}: {:?}", speaker.turns());
+                run_debate(&graph, &context, CrashingCheckpointer::new(store.clone(), write, crashed_write), false)
+                    .await
+                    .is_ok();
+            let outcome = run_debate(&graph, &context, store.clone(), true).await.unwrap();
+            assert_eq!(comparable_data(&outcome.state), expected, "crash at write {write}, {crashed_write:?}");
+            let repeated = speaker.turns().len() - undisturbed.turns().len();
+            let allowed = usize::from(crashed_write == CrashedWrite::Lost && !survived);
+            assert!(repeated <= allowed, "crash at write {write}, {crashed_write:?}: {:?}", speaker.turns());
             if survived {
-                assert!(at >= least, "the sweep ended after {at} writes");
+                assert!(write >= min_writes, "the sweep ended after {write} writes");
                 break;
             }
         }

@@ -8,7 +8,7 @@ use superstep::models::{ScriptedModel, ScriptedReply};
 use superstep::{MemoryCheckpointer, StreamEvent};
 use superstep_debate::{DebateContext, DebateState, DebateStatus};
 
-use crate::support::{TOPIC, clock, debates, history, morning, opening, speakers};
+use crate::support::{TOPIC, authors, clock, debates, history, morning, opening};
 
 const SCRIPT: [&str; 7] = ["Yes, one.", "No, one.", "Yes, two.", "No, two.", "Yes, three.", "No, three.", "So it is."];
 
@@ -57,10 +57,10 @@ async fn the_last_state_contains_all_messages_and_results() {
     let done = graph.invoke(opening(3)).context(DebateContext::new(script())).clock(clock()).await.unwrap();
     let debate = &done.state;
     let turns = ["optimist", "skeptic"].repeat(3);
-    assert_eq!(speakers(debate), [&["user"][..], &turns, &["moderator"]].concat());
+    assert_eq!(authors(debate), [&["user"][..], &turns, &["moderator"]].concat());
     let texts: Vec<_> = debate.messages.iter().map(|message| message.text().into_owned()).collect();
-    let line = format!("Debate topic: {TOPIC}");
-    assert_eq!(texts, [&[line.as_str()][..], &SCRIPT].concat());
+    let first_message = format!("Debate topic: {TOPIC}");
+    assert_eq!(texts, [&[first_message.as_str()][..], &SCRIPT].concat());
     let rounds: Vec<_> = debate.messages.iter().map(|message| message.metadata.get("round").cloned()).collect();
     assert_eq!(
         rounds,
@@ -140,7 +140,7 @@ async fn a_repeated_input_duplicates_nothing() {
             .await
             .unwrap();
         let done = graph.invoke(opening(1)).thread("t").context(context()).await.unwrap();
-        assert_eq!(speakers(&done.state), ["user", "optimist", "skeptic", "moderator"], "after {finished:?}");
+        assert_eq!(authors(&done.state), ["user", "optimist", "skeptic", "moderator"], "after {finished:?}");
         assert_eq!((model.requests().len(), done.state.status), (3, DebateStatus::Completed));
     }
 }

@@ -7,7 +7,7 @@ use superstep::core::port::{BoxFuture, Clock};
 use superstep_debate::fact_check::result::Verdict;
 use superstep_debate::{DebateContext, FactCheckMode};
 
-use crate::support::{Speaker, clock, debates, history, morning, next_nodes, opening, reply_text, speakers};
+use crate::support::{Speaker, authors, clock, debates, history, morning, next_nodes, opening, reply_text};
 
 fn claim(role: &str, round: u32) -> String {
     reply_text(role, round).split_once(". ").unwrap().1.to_owned()
@@ -35,7 +35,7 @@ async fn claims_are_checked_in_parallel_with_the_next_agent() {
     }
     let notes: Vec<_> = checked.iter().map(|claim| format!("the claim \"{claim}\" is unverifiable")).collect();
     assert_eq!(speaker.last_prompt().notes, notes);
-    assert_eq!(speakers(&done.state).len(), 8);
+    assert_eq!(authors(&done.state).len(), 8);
     let counts: Vec<_> = history(&graph, "t").await.iter().map(|saved| saved.state.fact_check_results.len()).collect();
     assert_eq!(counts, [0, 0, 0, 2, 2, 4, 4, 6, 6]);
 }
@@ -53,9 +53,9 @@ async fn at_the_end_every_claim_is_checked_once() {
 }
 
 /// A clock with which every sleep ends at once.
-struct Impatient;
+struct InstantClock;
 
-impl Clock for Impatient {
+impl Clock for InstantClock {
     fn now(&self) -> i64 {
         morning().as_unix_micros()
     }
@@ -71,7 +71,7 @@ impl Clock for Impatient {
 async fn a_slow_search_does_not_delay_the_agent() {
     let (graph, speaker) = (debates(MemoryCheckpointer::new()), Speaker::default());
     let context = DebateContext::new(speaker.clone()).fact_check(FactCheckMode::EachRound);
-    let done = graph.invoke(opening(3)).thread("t").context(context).clock(Impatient).await.unwrap();
+    let done = graph.invoke(opening(3)).thread("t").context(context).clock(InstantClock).await.unwrap();
     let counts: Vec<_> = history(&graph, "t").await.iter().map(|saved| saved.state.fact_check_results.len()).collect();
     assert_eq!(counts, [0, 0, 0, 0, 0, 0, 0, 6, 6]);
     let checked: Vec<_> = done.state.fact_check_results.iter().map(|result| result.claim.clone()).collect();

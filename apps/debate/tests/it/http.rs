@@ -4,11 +4,12 @@ use serde_json::{Value, json};
 use superstep_server::{ServerConfig, Storage};
 
 use super::support::{Folder, Speaker, TOPIC, reply_text};
-use super::test_server::{Sent, TestServer, names, start_server, started};
+use super::test_server::{SentEvent, TestServer, event_names, start_server, start_server_with_config};
 
-const A_ROUND: [&str; 7] = ["agent_start", "token", "agent_end", "agent_start", "token", "agent_end", "round_complete"];
+const ROUND_EVENTS: [&str; 7] =
+    ["agent_start", "token", "agent_end", "agent_start", "token", "agent_end", "round_complete"];
 
-fn joined(sent: &[Sent], node: &str) -> Vec<String> {
+fn streamed_texts(sent: &[SentEvent], node: &str) -> Vec<String> {
     let mut texts: Vec<String> = Vec::new();
     for event in sent.iter().filter(|event| event.data["metadata"]["node"] == node) {
         match event.event.as_str() {
@@ -29,7 +30,7 @@ async fn a_debate_is_streamed_as_events() {
     assert_eq!((sent[0].event.as_str(), sent.last().unwrap().event.as_str()), ("on_chain_start", "on_chain_end"));
     assert_eq!(sent[0].data["data"]["input"]["topic"], TOPIC);
     assert_eq!(sent.iter().filter(|event| event.event == "on_chat_model_start").count(), 7);
-    assert_eq!(joined(&sent, "skeptic"), [1, 2, 3].map(|round| reply_text("skeptic", round)));
+    assert_eq!(streamed_texts(&sent, "skeptic"), [1, 2, 3].map(|round| reply_text("skeptic", round)));
     assert!(sent.windows(2).all(|pair| pair[0].id < pair[1].id));
     let state = &sent.last().unwrap().data["data"]["output"];
     assert_eq!((&state["round"], &state["status"]), (&json!(3), &json!("completed")));
@@ -49,8 +50,8 @@ async fn pages_receive_the_current_agent() {
     let server = start_server(Speaker::default()).await;
     let (id, sent) = server.debate(json!({ "maxRounds": 2, "format": "debate" })).await;
     let turn = ["agent_start", "token", "agent_end"];
-    let expected = [&["debate_start"][..], &A_ROUND, &A_ROUND, &turn, &["debate_complete"]].concat();
-    assert_eq!(names(&sent), expected);
+    let expected = [&["debate_start"][..], &ROUND_EVENTS, &ROUND_EVENTS, &turn, &["debate_complete"]].concat();
+    assert_eq!(event_names(&sent), expected);
     assert_eq!(sent[0].data["model"]["label"], "language model");
     let rounds: Vec<u64> = sent
         .iter()
@@ -71,7 +72,7 @@ async fn each_event_for_pages_has_its_fields() {
     let server = start_server(speaker).await;
     let body = json!({ "maxRounds": 1, "format": "debate", "factCheck": "each_round", "approval": "before_summary" });
     let (id, mut sent) = server.debate(body).await;
-    assert_eq!(answer(&server, &id, true).await, 202);
+    assert_eq!(submit_approval(&server, &id, true).await, 202);
     let last_id = sent.last().unwrap().id;
     sent.extend(server.stream(&id, "debate", last_id).await);
     assert_eq!(server.post(&format!("/api/debate/{id}/resume"), &json!({})).await.status(), 202);
@@ -89,7 +90,7 @@ async fn each_event_for_pages_has_its_fields() {
     ];
     for (event, fields) in expected {
         let matching =
-            sent.iter().find(|sent| sent.event == event).unwrap_or_else(|| panic!("{event}: {:?}", names(&sent)));
+            sent.iter().find(|sent| sent.event == event).unwrap_or_else(|| panic!("{event}: {:?}", event_names(&sent)));
         let missing: Vec<_> = fields.iter().filter(|field| matching.data[**field].is_null()).collect();
         assert!(missing.is_empty(), "{event} lacks {missing:?}: {}", matching.data);
     }
@@ -103,7 +104,7 @@ async fn ag_ui_receives_messages_and_steps() {
     let turn = ["STEP_STARTED", "TEXT_MESSAGE_START", "TEXT_MESSAGE_CONTENT", "TEXT_MESSAGE_END", "STEP_FINISHED"];
     let (start, changed): (&[&str], &[&str]) = (&["RUN_STARTED", "STATE_SNAPSHOT"], &["STATE_DELTA"]);
     let end: &[&str] = &["STATE_DELTA", "STATE_SNAPSHOT", "RUN_FINISHED"];
-    assert_eq!(names(&sent), [start, changed, &turn, changed, &turn, changed, &turn, end].concat());
+    assert_eq!(event_names(&sent), [start, changed, &turn, changed, &turn, changed, &turn, end].concat());
     assert!(sent.iter().all(|sent| sent.data["type"] == sent.event.as_str()));
 }
 
@@ -116,11 +117,11 @@ async fn ag_ui_receives_the_error_of_a_debate() {
     let end = sent.last().unwrap();
     assert_eq!((end.event.as_str(), &end.data["code"]), ("RUN_ERROR", &json!("SS-022")), "{}", end.data);
     assert!(end.data["message"].as_str().unwrap().contains("as the test asked"), "{}", end.data);
-    assert!(!names(&sent).contains(&"RUN_FINISHED"));
+    assert!(!event_names(&sent).contains(&"RUN_FINISHED"));
 }
 
 /// Applies one operation of RFC 6902 to a field, or at the end of a list.
-fn patched(state: &mut Value, operation: &Value) {
+fn apply_patch(state: &mut Value, operation: &Value) {
     let (path, value) = (operation["path"].as_str().unwrap(), operation["value"].clone());
     let fields = state.as_object_mut().unwrap();
     match (operation["op"].as_str().unwrap(), path.strip_suffix("/-")) {
@@ -137,12 +138,12 @@ fn patched(state: &mut Value, operation: &Value) {
 async fn patches_of_ag_ui_produce_the_last_state() {
     let server = start_server(Speaker::default()).await;
     let (id, _) = server.debate(json!({ "maxRounds": 1, "approval": "before_summary" })).await;
-    assert_eq!(answer(&server, &id, true).await, 202);
+    assert_eq!(submit_approval(&server, &id, true).await, 202);
     let sent = server.stream(&id, "ag-ui", None).await;
     let mut state = json!(null);
-    for Sent { event, data, .. } in &sent {
+    for SentEvent { event, data, .. } in &sent {
         match event.as_str() {
-            "STATE_DELTA" => data["delta"].as_array().unwrap().iter().for_each(|next| patched(&mut state, next)),
+            "STATE_DELTA" => data["delta"].as_array().unwrap().iter().for_each(|next| apply_patch(&mut state, next)),
             "STATE_SNAPSHOT" if state.is_null() => state = data["snapshot"].clone(),
             "STATE_SNAPSHOT" => assert_eq!(state, data["snapshot"]),
             _ => {}
@@ -186,7 +187,7 @@ async fn a_client_reconnects_at_any_event() {
     }
 }
 
-async fn answer(server: &TestServer, id: &str, approved: bool) -> u16 {
+async fn submit_approval(server: &TestServer, id: &str, approved: bool) -> u16 {
     server.post(&format!("/api/debate/{id}/approval"), &json!({ "approved": approved })).await.status().as_u16()
 }
 
@@ -196,22 +197,22 @@ async fn answer(server: &TestServer, id: &str, approved: bool) -> u16 {
 async fn a_debate_requests_approval_before_it_continues() {
     let server = start_server(Speaker::default()).await;
     let (id, sent) = server.debate(json!({ "maxRounds": 3, "approval": "each_round", "format": "debate" })).await;
-    assert_eq!(names(&sent).last(), Some(&"approval_required"));
+    assert_eq!(event_names(&sent).last(), Some(&"approval_required"));
     let debate = server.json(&format!("/api/debate/{id}")).await;
     assert_eq!((&debate["status"], &debate["awaitingApproval"]), (&json!("waiting"), &json!(true)));
     assert_eq!(debate["question"]["interruptId"], sent.last().unwrap().data["interruptId"]);
     assert_eq!(debate["question"]["last"].as_array().unwrap().len(), 2);
     let mut last = sent.last().unwrap().id;
     for round in 1..=2 {
-        assert_eq!(answer(&server, &id, true).await, 202);
+        assert_eq!(submit_approval(&server, &id, true).await, 202);
         let more = server.stream(&id, "debate", last).await;
         assert_eq!(more.last().unwrap().data["round"], round + 1);
         last = more.last().unwrap().id;
     }
-    assert_eq!(answer(&server, &id, true).await, 202);
+    assert_eq!(submit_approval(&server, &id, true).await, 202);
     let end = server.stream(&id, "debate", last).await;
-    assert_eq!(names(&end).last(), Some(&"debate_complete"));
-    assert_eq!(answer(&server, &id, true).await, 409);
+    assert_eq!(event_names(&end).last(), Some(&"debate_complete"));
+    assert_eq!(submit_approval(&server, &id, true).await, 409);
 }
 
 /// R-DEB-55, R-DEB-32: an answer that names its interrupt counts only for that one, and once.
@@ -242,7 +243,7 @@ async fn an_approval_applies_to_one_interrupt() {
 async fn a_person_ends_a_debate() {
     let server = start_server(Speaker::default()).await;
     let (id, sent) = server.debate(json!({ "approval": "each_round", "format": "debate" })).await;
-    assert_eq!(answer(&server, &id, false).await, 202);
+    assert_eq!(submit_approval(&server, &id, false).await, 202);
     let end = server.stream(&id, "debate", sent.last().unwrap().id).await;
     assert!(end.last().unwrap().data["summary"].as_str().unwrap().contains("ended by the user after round 1"));
     let debate = server.json(&format!("/api/debate/{id}")).await;
@@ -258,12 +259,12 @@ async fn a_debate_is_stopped_and_resumed() {
     let path = format!("/api/debate/{id}");
     let stopped = server.client.delete(server.url(&path)).send().await.unwrap();
     assert_eq!((stopped.status().as_u16(), &server.json(&path).await["status"]), (202, &json!("stopped")));
-    assert_eq!(answer(&server, &id, true).await, 409);
+    assert_eq!(submit_approval(&server, &id, true).await, 409);
     assert_eq!(server.client.delete(server.url(&path)).send().await.unwrap().status(), 409);
     assert_eq!(server.post(&format!("{path}/resume"), &json!({})).await.status(), 202);
     let sent = server.stream(&id, "debate", None).await;
-    assert_eq!(names(&sent).last(), Some(&"approval_required"));
-    assert_eq!(answer(&server, &id, true).await, 202);
+    assert_eq!(event_names(&sent).last(), Some(&"approval_required"));
+    assert_eq!(submit_approval(&server, &id, true).await, 202);
     server.stream(&id, "debate", None).await;
     assert_eq!(server.json(&path).await["status"], "completed");
     assert_eq!(server.post(&format!("{path}/resume"), &json!({})).await.status(), 409);
@@ -275,14 +276,14 @@ async fn a_turn_that_failed_is_tried_again() {
     let speaker = Speaker::default().failing("skeptic 1", superstep::models::ModelErrorKind::InvalidApiKey);
     let server = start_server(speaker.clone()).await;
     let (id, sent) = server.debate(json!({ "maxRounds": 1, "format": "debate" })).await;
-    assert_eq!(names(&sent).last(), Some(&"error"));
+    assert_eq!(event_names(&sent).last(), Some(&"error"));
     let debate = server.json(&format!("/api/debate/{id}")).await;
     assert_eq!((&debate["status"], debate["endTime"].is_string()), (&json!("error"), true));
     let written = server.get(&format!("/api/debate/{id}/transcript?format=txt")).await.text().await.unwrap();
     assert!(written.contains("Status: error"), "{written}");
     assert_eq!(server.post(&format!("/api/debate/{id}/resume"), &json!({})).await.status(), 202);
     let more = server.stream(&id, "debate", sent.last().unwrap().id).await;
-    assert_eq!(names(&more).last(), Some(&"debate_complete"));
+    assert_eq!(event_names(&more).last(), Some(&"debate_complete"));
     assert_eq!(speaker.turns(), ["optimist 1", "skeptic 1", "skeptic 1", "moderator 1"]);
 }
 
@@ -336,11 +337,11 @@ async fn debates_survive_a_restart() {
     std::fs::create_dir_all(folder.path()).unwrap();
     let file = folder.path().join("debates.db");
     let config = || async { ServerConfig::new(Storage::sqlite(&file).await.unwrap()) };
-    let first = started(config().await, Speaker::default()).await;
+    let first = start_server_with_config(config().await, Speaker::default()).await;
     let (id, sent) = first.debate(json!({ "maxRounds": 1, "format": "debate" })).await;
-    let stored: Vec<&Sent> = sent.iter().filter(|sent| sent.event != "token").collect();
+    let stored: Vec<&SentEvent> = sent.iter().filter(|sent| sent.event != "token").collect();
     first.handle.shutdown().await;
-    let second = started(config().await, Speaker::default()).await;
+    let second = start_server_with_config(config().await, Speaker::default()).await;
     let replayed = second.stream(&id, "debate", None).await;
     assert_eq!(replayed.iter().collect::<Vec<_>>(), stored);
 }

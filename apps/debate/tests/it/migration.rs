@@ -8,13 +8,13 @@ use superstep::sqlite::SqliteCheckpointer;
 use superstep_debate::{DebateContext, DebateState, DebateStatus, VERSIONS, backfill_start_time, load_debate_view};
 use superstep_server::{RunInput, RunRequest, ServerConfig, Storage};
 
-use crate::support::{Speaker, TOPIC, debates, history, speakers};
-use crate::test_server::started;
+use crate::support::{Speaker, TOPIC, authors, debates, history};
+use crate::test_server::start_server_with_config;
 
 /// State of version 1.0.0.
 #[derive(GraphState, Clone, Debug, Serialize, Deserialize)]
 #[state(name = "debate", version = 1, rename_all = "camelCase")]
-struct First {
+struct DebateStateV1 {
     #[reduce(messages)]
     messages: Messages,
     round: u32,
@@ -27,18 +27,19 @@ struct First {
 
 /// Runs the first round of a debate with version 1.0.0.
 async fn run_first_round(store: &SharedCheckpointer) {
-    let mut graph = StateGraph::<First>::new("debate");
-    let optimist = graph.add_node("optimist", |state: View<First>| {
-        First::update().messages(Message::assistant(format!("Yes, {}.", state.round + 1)).with_name("optimist"))
+    let mut graph = StateGraph::<DebateStateV1>::new("debate");
+    let optimist = graph.add_node("optimist", |state: View<DebateStateV1>| {
+        DebateStateV1::update().messages(Message::assistant(format!("Yes, {}.", state.round + 1)).with_name("optimist"))
     });
-    let skeptic = graph.add_node("skeptic", |state: View<First>| {
-        First::update().messages(Message::assistant("No.").with_name("skeptic")).round(state.round + 1)
+    let skeptic = graph.add_node("skeptic", |state: View<DebateStateV1>| {
+        DebateStateV1::update().messages(Message::assistant("No.").with_name("skeptic")).round(state.round + 1)
     });
-    let moderator = graph.add_node("moderator", || First::update().status(DebateStatus::Completed));
+    let moderator = graph.add_node("moderator", || DebateStateV1::update().status(DebateStatus::Completed));
     graph.add_edge(START, optimist).add_edge(optimist, skeptic).add_edge(moderator, END);
-    let on = move |state: &First| if state.round < state.max_rounds { optimist } else { moderator };
-    graph.add_conditional_edges(skeptic, on, [optimist, moderator]).checkpointer(store.clone());
-    let input = First::input().messages(format!("Debate topic: {TOPIC}").as_str()).topic(TOPIC).max_rounds(2_u32);
+    let next = move |state: &DebateStateV1| if state.round < state.max_rounds { optimist } else { moderator };
+    graph.add_conditional_edges(skeptic, next, [optimist, moderator]).checkpointer(store.clone());
+    let input =
+        DebateStateV1::input().messages(format!("Debate topic: {TOPIC}").as_str()).topic(TOPIC).max_rounds(2_u32);
     let paused = graph.compile().unwrap().invoke(input).thread("t").interrupt_after(["skeptic"]).await.unwrap();
     assert_eq!(paused.next, ["optimist"]);
 }
@@ -56,16 +57,16 @@ async fn an_older_debate_opens_and_continues() {
         run_first_round(&store).await;
         let (graph, speaker) = (debates(store), Speaker::default());
         let first = history(&graph, "t").await[0].checkpoint.time;
-        let seen = load_debate_view(&graph.threads(), "t").await.unwrap().state;
-        assert_eq!(seen.start_time.map(|time| time.as_unix_micros()), Some(first));
-        assert_eq!((seen.awaiting_approval, seen.user_approved, seen.token_usage), (false, None, 0));
-        assert_eq!((seen.fact_check_results.len(), seen.end_time), (0, None));
-        assert_eq!((seen.topic.as_str(), seen.round, seen.max_rounds), (TOPIC, 1, 2));
+        let state = load_debate_view(&graph.threads(), "t").await.unwrap().state;
+        assert_eq!(state.start_time.map(|time| time.as_unix_micros()), Some(first));
+        assert_eq!((state.awaiting_approval, state.user_approved, state.token_usage), (false, None, 0));
+        assert_eq!((state.fact_check_results.len(), state.end_time), (0, None));
+        assert_eq!((state.topic.as_str(), state.round, state.max_rounds), (TOPIC, 1, 2));
 
         assert!(backfill_start_time(&graph.threads(), "t").await.unwrap());
         assert!(!backfill_start_time(&graph.threads(), "t").await.unwrap());
         let done = graph.continue_thread("t").context(DebateContext::new(speaker.clone())).await.unwrap();
-        assert_eq!(speakers(&done.state)[1..], ["optimist", "skeptic", "optimist", "skeptic", "moderator"]);
+        assert_eq!(authors(&done.state)[1..], ["optimist", "skeptic", "optimist", "skeptic", "moderator"]);
         assert_eq!(speaker.turns(), ["optimist 2", "skeptic 2", "moderator 2"]);
         assert_eq!(done.state.start_time.map(|time| time.as_unix_micros()), Some(first));
         assert_eq!(done.state.status, DebateStatus::Completed);
@@ -80,13 +81,13 @@ async fn a_debate_of_an_older_version_has_its_start_time() {
     let first = history(&debates(store.clone()), "t").await[0].checkpoint.time;
     let mut config = ServerConfig::new(Storage::memory());
     config.storage.checkpointer = store;
-    let server = started(config, Speaker::default()).await;
+    let server = start_server_with_config(config, Speaker::default()).await;
     let runs = server.handle.run_service();
     let request =
         RunRequest::new("debate", "t", RunInput::Continue).context(json!({ "model": "speaker" })).title(TOPIC);
     runs.start(request).await.unwrap();
-    let mut feed = runs.subscribe(&"t".into(), None).await.unwrap();
-    while feed.next().await.is_some() {}
+    let mut subscription = runs.subscribe(&"t".into(), None).await.unwrap();
+    while subscription.next().await.is_some() {}
     let start_time = Time::from_unix_micros(first).unwrap();
     let debate = server.json("/api/debate/t").await;
     assert_eq!((&debate["startTime"], &debate["status"]), (&json!(start_time), &json!("completed")));

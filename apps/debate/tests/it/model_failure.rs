@@ -7,7 +7,7 @@ use superstep::models::ModelErrorKind;
 use superstep::{MemoryCheckpointer, RetryPolicy};
 use superstep_debate::{DebateContext, DebateStatus, FactCheckMode, load_debate_view, state_graph};
 
-use crate::support::{Speaker, debates, opening, speakers};
+use crate::support::{Speaker, authors, debates, opening};
 
 /// R-DEB-29, R-DEB-11: the run fails with an event, the messages stay, readers see an error, and the debate
 /// continues with the failed turn.
@@ -26,20 +26,20 @@ async fn a_debate_continues_with_the_turn_that_failed() {
     let last = events.last().unwrap();
     assert_eq!((&last["event"], &last["data"]["error"]["retryable"]), (&json!("on_chain_error"), &json!(false)));
 
-    let seen = load_debate_view(&graph.threads(), "t").await.unwrap();
-    assert_eq!(speakers(&seen.state), ["user", "optimist", "skeptic", "optimist"]);
-    assert_eq!(seen.state.status, DebateStatus::Error);
-    assert!(seen.state.end_time >= seen.state.start_time && seen.state.end_time.is_some());
-    assert!(seen.failure.unwrap().message.contains("as the test asked"));
-    assert_eq!(seen.next, ["skeptic"]);
+    let view = load_debate_view(&graph.threads(), "t").await.unwrap();
+    assert_eq!(authors(&view.state), ["user", "optimist", "skeptic", "optimist"]);
+    assert_eq!(view.state.status, DebateStatus::Error);
+    assert!(view.state.end_time >= view.state.start_time && view.state.end_time.is_some());
+    assert!(view.failure.unwrap().message.contains("as the test asked"));
+    assert_eq!(view.next, ["skeptic"]);
 
     let done = graph.continue_thread("t").context(context()).await.unwrap();
     assert_eq!((done.state.status, done.state.messages.len(), done.state.round), (DebateStatus::Completed, 8, 3));
     let turns = speaker.turns();
     assert_eq!(turns.len(), 8, "one turn was asked for twice: {turns:?}");
     assert_eq!(turns.iter().filter(|turn| *turn == "skeptic 2").count(), 2);
-    let seen = load_debate_view(&graph.threads(), "t").await.unwrap();
-    assert_eq!((seen.state.status, seen.failure.is_none()), (DebateStatus::Completed, true));
+    let view = load_debate_view(&graph.threads(), "t").await.unwrap();
+    assert_eq!((view.state.status, view.failure.is_none()), (DebateStatus::Completed, true));
 }
 
 /// R-DEB-29: a transient error is retried first, and then readers see no failure.
@@ -53,7 +53,7 @@ async fn transient_errors_are_retried() {
     let done = graph.invoke(opening(1)).thread("t").context(DebateContext::new(speaker.clone())).await.unwrap();
     assert_eq!(done.state.status, DebateStatus::Completed);
     assert_eq!(speaker.turns()[..3], ["optimist 1", "optimist 1", "optimist 1"]);
-    assert_eq!((speakers(&done.state).len(), done.state.token_usage), (4, 45));
+    assert_eq!((authors(&done.state).len(), done.state.token_usage), (4, 45));
 }
 
 /// R-DEB-29, R-DEB-26: results of checks in parallel to a failed turn are not computed again.

@@ -7,7 +7,7 @@ use superstep::{MemoryCheckpointer, StreamMode};
 use superstep_debate::prompt::{DebateAgent, TurnPrompt};
 use superstep_debate::{DebateContext, DebateState, DebateStatus};
 
-use crate::support::{TOPIC, clock, debates, morning, opening, speakers};
+use crate::support::{TOPIC, authors, clock, debates, morning, opening};
 
 /// Returns the node and the updated fields of each superstep.
 async fn changes(rounds: u32, model: ScriptedModel) -> Vec<(String, Vec<String>)> {
@@ -53,8 +53,8 @@ async fn an_agent_receives_all_messages_and_its_prompt() {
         (last.name.as_deref(), last.text().as_ref(), done.state.status),
         (Some("moderator"), "So.", DebateStatus::Completed)
     );
-    let line = format!("Debate topic: {TOPIC}");
-    let mut expected_texts = vec![line, "Yes.".to_owned(), "No.".to_owned()];
+    let first_message = format!("Debate topic: {TOPIC}");
+    let mut expected_texts = vec![first_message, "Yes.".to_owned(), "No.".to_owned()];
     for (index, (request, role)) in model.requests().iter().zip(DebateAgent::ALL).enumerate() {
         assert_eq!(texts(request)[..=index], expected_texts[..=index]);
         assert_eq!(request.messages.len(), index + 2);
@@ -108,7 +108,7 @@ async fn the_first_turn_sets_a_missing_start_time() {
         .await
         .unwrap();
     assert_eq!(done.state.start_time, Some(morning()));
-    assert_eq!(speakers(&done.state), ["optimist", "skeptic", "moderator"]);
+    assert_eq!(authors(&done.state), ["optimist", "skeptic", "moderator"]);
 }
 
 /// R-DEB-22: an empty response is an error.

@@ -99,7 +99,7 @@ fn shared_run(one: &str, other: &str) -> usize {
 }
 
 /// Returns true if a text contains a word of the topic, or one of the same stem.
-fn names(text: &str, topic: &str) -> bool {
+fn names_topic(text: &str, topic: &str) -> bool {
     const EMPTY: [&str; 12] = ["should", "is", "it", "to", "be", "the", "how", "why", "do", "in", "a", "that"];
     let text_words = words(text);
     let has_word = words(topic).iter().filter(|word| !EMPTY.contains(&word.as_str())).any(|word| {
@@ -131,7 +131,7 @@ fn check(topic: &str, turns: &[(DebateAgent, String)]) {
             "{topic}: {role:?} says {} sentences: {text}",
             turn_sentences.len()
         );
-        assert!(names(text, topic), "{topic}: not named in {text}");
+        assert!(names_topic(text, topic), "{topic}: not named in {text}");
         assert!(is_well_formed(text), "{topic}: {text}");
         for sentence in turn_sentences {
             assert!(seen.insert(sentence.clone()), "{topic}: twice: {sentence}");
@@ -268,12 +268,14 @@ async fn the_moderator_sums_up() {
         for role in [DebateAgent::Optimist, DebateAgent::Skeptic] {
             let part = summary.split("\n\n").find(|part| part.contains(&format!("points of the {}", role.name())));
             let part = part.unwrap_or_else(|| panic!("{summary}"));
-            let own = turns
+            let own_sentences = turns
                 .iter()
                 .filter(|(agent, _)| *agent == role)
                 .flat_map(|(_, text)| text.split_inclusive(['.', '?', '!']));
             let plain = |text: &str| text.replace(['“', '”', '‘', '’'], "'").trim().trim_end_matches('.').to_owned();
-            let quoted = own.map(plain).filter(|own| own.chars().count() > 20 && plain(part).contains(own.as_str()));
+            let quoted = own_sentences
+                .map(plain)
+                .filter(|sentence| sentence.chars().count() > 20 && plain(part).contains(sentence.as_str()));
             assert!(quoted.count() >= 2, "{part}");
         }
         assert!(summary.contains("They clashed over "), "{summary}");
@@ -335,7 +337,7 @@ fn words_are_streamed_one_by_one_with_a_delay() {
     {
         let model = rule_model(5, None);
         let mut chunks = ChunkSender::new(&mut fast);
-        assert!(pin!(model.generate(&request, &mut chunks)).poll(&mut context).is_ready(), "no pace, no wait");
+        assert!(pin!(model.generate(&request, &mut chunks)).poll(&mut context).is_ready(), "no delay, no wait");
     }
     assert!(fast.0.len() > 20 && fast.0.iter().all(|chunk| chunk.split_whitespace().count() == 1));
 
@@ -352,5 +354,5 @@ fn words_are_streamed_one_by_one_with_a_delay() {
         }
     }
     assert_eq!((waits, &slow.0), (fast.0.len() - 1, &fast.0));
-    assert!(pin!(model.complete(request)).poll(&mut context).is_ready(), "nobody listens, so nobody waits");
+    assert!(pin!(model.complete(request)).poll(&mut context).is_ready(), "without a listener there is no delay");
 }

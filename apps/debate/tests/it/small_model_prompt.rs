@@ -9,13 +9,13 @@ use superstep_debate::{
     ApprovalMode, DebateContext, DebateState, DebateStatus, FactCheckMode, state_graph, transcript,
 };
 
-use crate::support::{TOPIC, opening, speakers};
+use crate::support::{TOPIC, authors, opening};
 
 /// A model that returns one text after the other, each cut off by the token limit.
 #[derive(Clone)]
-struct Small(Arc<Mutex<(Vec<ChatRequest>, Vec<&'static str>)>>);
+struct SmallModel(Arc<Mutex<(Vec<ChatRequest>, Vec<&'static str>)>>);
 
-impl Small {
+impl SmallModel {
     fn new(replies: &[&'static str]) -> Self {
         Self(Arc::new(Mutex::new((Vec::new(), replies.iter().rev().copied().collect()))))
     }
@@ -25,7 +25,7 @@ impl Small {
     }
 }
 
-impl Model for Small {
+impl Model for SmallModel {
     fn info(&self) -> ModelInfo {
         ModelInfo::new("local", "small", ModelKind::Weights)
     }
@@ -47,7 +47,7 @@ fn debates() -> CompiledGraph<DebateState, DebateContext> {
 /// different seed for each turn; the graph and its events are the same as for any model.
 #[tokio::test]
 async fn weights_receive_a_short_prompt() {
-    let small = Small::new(&[]);
+    let small = SmallModel::new(&[]);
     let done =
         debates().invoke(opening(10)).thread("t").context(DebateContext::new(small.clone()).seed(7)).await.unwrap();
     assert_eq!((done.state.status, done.state.messages.len()), (DebateStatus::Completed, 22));
@@ -60,7 +60,7 @@ async fn weights_receive_a_short_prompt() {
     let mut seeds: Vec<_> = requests.iter().map(|request| request.seed.unwrap()).collect();
     seeds.dedup();
     assert_eq!(seeds.len(), 21);
-    let repeated = Small::new(&[]);
+    let repeated = SmallModel::new(&[]);
     debates().invoke(opening(10)).thread("other").context(DebateContext::new(repeated.clone()).seed(7)).await.unwrap();
     assert_eq!(repeated.requests(), requests, "the same seed asks for the same debate");
     assert!(transcript::plain(&done.state).contains("Model: local/small (weights), local language model"));
@@ -70,7 +70,8 @@ async fn weights_receive_a_short_prompt() {
 /// empty turn is retried with another seed; claims are checked, and unknown ones are unverifiable.
 #[tokio::test]
 async fn any_output_of_weights_becomes_a_turn() {
-    let small = Small::new(&["", "{\"verdict\": tru", "In 1986 there were 400 reactors. Is it {so", " Sum: both! \n"]);
+    let small =
+        SmallModel::new(&["", "{\"verdict\": tru", "In 1986 there were 400 reactors. Is it {so", " Sum: both! \n"]);
     let context =
         || DebateContext::new(small.clone()).fact_check(FactCheckMode::AtEnd).approval(ApprovalMode::BeforeSummary);
     let graph = debates();
@@ -78,7 +79,7 @@ async fn any_output_of_weights_becomes_a_turn() {
     assert_eq!(paused.interrupts().len(), 1);
     let answer = serde_json::json!({ "approved": true });
     let done = graph.resume("t", answer).context(context()).await.unwrap().state;
-    assert_eq!(speakers(&done), ["user", "optimist", "skeptic", "moderator"]);
+    assert_eq!(authors(&done), ["user", "optimist", "skeptic", "moderator"]);
     let texts: Vec<_> = done.messages.iter().skip(1).map(|message| message.text().into_owned()).collect();
     assert_eq!(texts, ["{\"verdict\": tru", "In 1986 there were 400 reactors.", "Sum: both!"]);
     let requests = small.requests();

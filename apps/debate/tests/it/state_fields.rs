@@ -8,7 +8,7 @@ use superstep_debate::{DebateContext, DebateState, DebateStateUpdate, DebateStat
 use crate::support::{Speaker, TOPIC, debates, morning, opening};
 
 /// Creates a graph over the debate state whose only node returns these updates.
-fn returns(
+fn graph_returning(
     updates: impl Fn(&DebateState) -> Vec<Value> + std::marker::Send + Sync + 'static,
 ) -> CompiledGraph<DebateState> {
     let mut graph = StateGraph::<DebateState>::new("fields");
@@ -19,8 +19,8 @@ fn returns(
     graph.compile().unwrap()
 }
 
-async fn after(input: DebateStateUpdate, update: Value) -> Result<DebateState, Error> {
-    let done = returns(move |_| vec![update.clone()]).invoke(input).thread("t").await?;
+async fn state_after(input: DebateStateUpdate, update: Value) -> Result<DebateState, Error> {
+    let done = graph_returning(move |_| vec![update.clone()]).invoke(input).thread("t").await?;
     Ok(DebateState::clone(&done.state))
 }
 
@@ -40,15 +40,15 @@ fn a_new_debate_has_these_fields() {
     assert_eq!(reducer("messages").as_deref(), Some("add_messages"));
     assert_eq!(reducer("factCheckResults").as_deref(), Some("append"));
     assert_eq!(reducer("tokenUsage").as_deref(), Some("add"));
-    let once: Vec<_> =
+    let set_once: Vec<_> =
         schema.fields().iter().filter(|field| field.flags.set_once).map(|field| field.name.to_string()).collect();
-    assert_eq!(once, ["topic", "maxRounds", "startTime"]);
+    assert_eq!(set_once, ["topic", "maxRounds", "startTime"]);
 }
 
 /// R-DEB-12: the first topic and the first number of rounds stay; a node that writes other values causes a warning.
 #[tokio::test]
 async fn later_topics_and_rounds_are_ignored() {
-    let graph = returns(|_| vec![json!({ "topic": "Different topic", "maxRounds": 9 })]);
+    let graph = graph_returning(|_| vec![json!({ "topic": "Different topic", "maxRounds": 9 })]);
     let mut stream = graph.invoke(opening(1)).thread("t").stream_events();
     let mut warned = Vec::new();
     while let Some(event) = stream.next().await {
@@ -90,9 +90,9 @@ async fn messages_are_appended_and_never_doubled() {
     let two = || DebateState::input().messages(vec![Message::user("m1"), Message::user("m2")]);
     let texts =
         |debate: &DebateState| debate.messages.iter().map(|message| message.text().into_owned()).collect::<Vec<_>>();
-    let debate = after(two(), json!({ "messages": [{ "role": "assistant", "content": "m3" }] })).await.unwrap();
+    let debate = state_after(two(), json!({ "messages": [{ "role": "assistant", "content": "m3" }] })).await.unwrap();
     assert_eq!(texts(&debate), ["m1", "m2", "m3"]);
-    let graph = returns(|debate| vec![json!({ "messages": debate.messages, "round": debate.round + 1 })]);
+    let graph = graph_returning(|debate| vec![json!({ "messages": debate.messages, "round": debate.round + 1 })]);
     let done = graph.invoke(two()).await.unwrap();
     assert_eq!((texts(&done.state), done.state.round), (vec!["m1".to_owned(), "m2".to_owned()], 1));
 }
@@ -100,7 +100,7 @@ async fn messages_are_appended_and_never_doubled() {
 /// R-DEB-14, R-DEB-2: the last written round stays.
 #[tokio::test]
 async fn the_round_is_overwritten() {
-    assert_eq!(after(DebateState::input().round(2_u32), json!({ "round": 3 })).await.unwrap().round, 3);
+    assert_eq!(state_after(DebateState::input().round(2_u32), json!({ "round": 3 })).await.unwrap().round, 3);
 }
 
 /// R-DEB-8, R-DEB-9, R-DEB-17: results are appended in order, tokens are added.
@@ -108,7 +108,7 @@ async fn the_round_is_overwritten() {
 async fn results_are_appended_and_tokens_added() {
     let result =
         |claim: &str, verdict: &str| json!({ "claim": claim, "verdict": verdict, "sources": ["facts.md#one"] });
-    let graph = returns(move |_| {
+    let graph = graph_returning(move |_| {
         vec![
             json!({ "factCheckResults": [result("a", "true")], "tokenUsage": 5 }),
             json!({ "factCheckResults": [result("b", "false"), result("c", "unverifiable")], "tokenUsage": 7 }),
@@ -119,30 +119,30 @@ async fn results_are_appended_and_tokens_added() {
     let written = json!(done.state.fact_check_results);
     assert_eq!(written, json!([result("a", "true"), result("b", "false"), result("c", "unverifiable")]));
     let other = json!({ "factCheckResults": [result("a", "perhaps")] });
-    assert!(after(DebateState::input().round(0_u32), other).await.is_err());
+    assert!(state_after(DebateState::input().round(0_u32), other).await.is_err());
 }
 
 /// R-DEB-15: an unknown status is rejected by name, and nothing of that superstep is saved.
 #[tokio::test]
 async fn an_unknown_status_is_rejected() {
-    let graph = returns(|_| vec![json!({ "round": 7, "status": "paused" })]);
+    let graph = graph_returning(|_| vec![json!({ "round": 7, "status": "paused" })]);
     let error = graph.invoke(opening(3)).thread("t").await.unwrap_err();
     assert!(format!("{error:?} {:?}", error.diagnostics()).contains("Invalid status: paused"), "{error:?}");
     let saved = graph.threads().get_state("t").await.unwrap();
     assert_eq!((saved.state.round, saved.state.status), (0, DebateStatus::Running));
     for status in ["running", "completed", "error"] {
-        assert_eq!(after(opening(3), json!({ "status": status })).await.unwrap().status.name(), status);
+        assert_eq!(state_after(opening(3), json!({ "status": status })).await.unwrap().status.name(), status);
     }
-    let read: Result<DebateStatus, _> = serde_json::from_value(json!(3));
-    assert_eq!(read.unwrap_err().to_string(), "Invalid status: 3");
+    let parsed: Result<DebateStatus, _> = serde_json::from_value(json!(3));
+    assert_eq!(parsed.unwrap_err().to_string(), "Invalid status: 3");
 }
 
 /// R-DEB-16: a node cannot change a failed debate to completed; an update from outside can.
 #[tokio::test]
 async fn a_node_cannot_complete_a_failed_debate() {
-    let graph = returns(|_| vec![json!({ "status": "error" }), json!({ "status": "completed" })]);
+    let graph = graph_returning(|_| vec![json!({ "status": "error" }), json!({ "status": "completed" })]);
     assert!(graph.invoke(opening(3)).thread("t").await.is_err());
-    let graph = returns(|_| vec![json!({ "status": "error" })]);
+    let graph = graph_returning(|_| vec![json!({ "status": "error" })]);
     graph.invoke(opening(3)).thread("t").await.unwrap();
     let threads = graph.threads();
     assert!(threads.update_state("t", DebateState::update().status(DebateStatus::Completed)).await.is_err());
@@ -184,8 +184,8 @@ async fn invalid_values_are_rejected() {
         assert_eq!((error.http_status(), &problem.pointer), (422, &format!("/{field}")), "{bad}: {error}");
         assert!(problem.message.contains("expected at"), "{bad}: {error}");
     }
-    assert!(after(opening(3), json!({ "round": -1 })).await.is_err());
-    assert!(graph.threads().get_state("t").await.is_err(), "nothing of it was kept");
+    assert!(state_after(opening(3), json!({ "round": -1 })).await.is_err());
+    assert!(graph.threads().get_state("t").await.is_err(), "no thread was created");
 }
 
 /// R-DEB-19a: a value out of range in a node's update fails the superstep, and the error names the field.
@@ -193,7 +193,7 @@ async fn invalid_values_are_rejected() {
 async fn a_node_cannot_write_values_out_of_range() {
     let rows = [("maxRounds", json!(11), "at most 10"), ("topic", json!("x".repeat(501)), "at most 500 characters")];
     for (field, value, limit) in rows {
-        let error = after(DebateState::input().round(0_u32), json!({ (field): value })).await.unwrap_err();
+        let error = state_after(DebateState::input().round(0_u32), json!({ (field): value })).await.unwrap_err();
         let message = error.message();
         assert!(message.contains(&format!("field `{field}`")) && message.contains(limit), "{error}");
         assert_eq!(error.location().node.as_deref(), Some("node"), "{error}");

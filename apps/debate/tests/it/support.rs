@@ -22,7 +22,7 @@ pub(crate) struct Speaker(Arc<Mutex<SpeakerState>>);
 
 #[derive(Default)]
 struct SpeakerState {
-    cues: Vec<TurnPrompt>,
+    prompts: Vec<TurnPrompt>,
     failures: Vec<(String, ModelErrorKind)>,
     gate: Option<Arc<Semaphore>>,
 }
@@ -43,12 +43,12 @@ impl Speaker {
 
     /// Returns the requested turns, in order.
     pub(crate) fn turns(&self) -> Vec<String> {
-        self.0.lock().unwrap().cues.iter().map(turn).collect()
+        self.0.lock().unwrap().prompts.iter().map(turn).collect()
     }
 
     /// Returns the last turn prompt.
     pub(crate) fn last_prompt(&self) -> TurnPrompt {
-        self.0.lock().unwrap().cues.last().unwrap().clone()
+        self.0.lock().unwrap().prompts.last().unwrap().clone()
     }
 }
 
@@ -67,11 +67,11 @@ impl Model for Speaker {
     }
 
     async fn generate(&self, request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
-        let prompt = TurnPrompt::from_request(request).expect("a cue");
+        let prompt = TurnPrompt::from_request(request).expect("a turn prompt");
         let failure = {
             let mut state = self.0.lock().unwrap();
-            state.cues.push(prompt.clone());
-            let index = state.failures.iter().position(|(of, _)| *of == turn(&prompt));
+            state.prompts.push(prompt.clone());
+            let index = state.failures.iter().position(|(failing_turn, _)| *failing_turn == turn(&prompt));
             index.map(|index| state.failures.remove(index).1)
         };
         if let Some(failure) = failure {
@@ -116,9 +116,9 @@ pub(crate) async fn history(
     graph: &CompiledGraph<DebateState, DebateContext>,
     thread: &str,
 ) -> Vec<StateSnapshot<DebateState>> {
-    let mut all = graph.threads().get_state_history(thread, &HistoryQuery::default()).await.unwrap();
-    all.reverse();
-    all
+    let mut snapshots = graph.threads().get_state_history(thread, &HistoryQuery::default()).await.unwrap();
+    snapshots.reverse();
+    snapshots
 }
 
 /// Returns the next nodes after each checkpoint, the oldest first.
@@ -127,7 +127,7 @@ pub(crate) async fn next_nodes(graph: &CompiledGraph<DebateState, DebateContext>
 }
 
 /// Returns the authors of all messages, in order.
-pub(crate) fn speakers(debate: &DebateState) -> Vec<&str> {
+pub(crate) fn authors(debate: &DebateState) -> Vec<&str> {
     debate.messages.iter().map(|message| message.name.as_deref().unwrap_or("user")).collect()
 }
 

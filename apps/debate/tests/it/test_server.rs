@@ -17,26 +17,30 @@ pub(crate) struct TestServer {
 
 /// Starts a server with the test model `speaker`.
 pub(crate) async fn start_server(speaker: Speaker) -> TestServer {
-    started(ServerConfig::new(Storage::memory()), speaker).await
+    start_server_with_config(ServerConfig::new(Storage::memory()), speaker).await
 }
 
-pub(crate) async fn started(config: ServerConfig, speaker: Speaker) -> TestServer {
+pub(crate) async fn start_server_with_config(config: ServerConfig, speaker: Speaker) -> TestServer {
     let limit = RateLimit { max_requests: 1000, window: Duration::from_secs(60), max_concurrent: 100 };
-    limited(config, speaker, limit).await
+    start_server_with_limit(config, speaker, limit).await
 }
 
-pub(crate) async fn limited(config: ServerConfig, speaker: Speaker, rate_limit: RateLimit) -> TestServer {
+pub(crate) async fn start_server_with_limit(
+    config: ServerConfig,
+    speaker: Speaker,
+    rate_limit: RateLimit,
+) -> TestServer {
     let settings = DebateSettings { rate_limit, typing_delay: Duration::ZERO, ..DebateSettings::default() };
-    listening(vec![app(settings, ModelRegistry::default().with_model("speaker", speaker)).unwrap()], config).await
+    serve_apps(vec![app(settings, ModelRegistry::default().with_model("speaker", speaker)).unwrap()], config).await
 }
 
 /// Starts a server with another application on the same server.
 pub(crate) async fn with_other_app(other: App) -> TestServer {
     let models = ModelRegistry::default().with_model("speaker", Speaker::default());
-    listening(vec![app(DebateSettings::default(), models).unwrap(), other], ServerConfig::new(Storage::memory())).await
+    serve_apps(vec![app(DebateSettings::default(), models).unwrap(), other], ServerConfig::new(Storage::memory())).await
 }
 
-async fn listening(apps: Vec<App>, config: ServerConfig) -> TestServer {
+async fn serve_apps(apps: Vec<App>, config: ServerConfig) -> TestServer {
     // No connection is encrypted, but the client requires a TLS provider. Later calls find it installed.
     let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
     let server = serve(apps, config.port(0)).await.unwrap();
@@ -61,48 +65,48 @@ impl TestServer {
     }
 
     /// Creates a debate and reads its events to the end, or to an interrupt. Returns its id and the events.
-    pub(crate) async fn debate(&self, more: Value) -> (String, Vec<Sent>) {
+    pub(crate) async fn debate(&self, more: Value) -> (String, Vec<SentEvent>) {
         let mut body = json!({ "topic": TOPIC, "model": "speaker" });
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let response = self.post("/api/debate", &body).await;
         assert_eq!(response.status(), 200, "{}", response.text().await.unwrap());
         let id = response.headers()["x-debate-id"].to_str().unwrap().to_owned();
         assert_eq!(response.headers()["location"], format!("/api/debate/{id}").as_str());
-        (id, read(&response.text().await.unwrap()))
+        (id, parse_events(&response.text().await.unwrap()))
     }
 
     /// Returns the events of a debate after a number.
-    pub(crate) async fn stream(&self, id: &str, format: &str, after: Option<u64>) -> Vec<Sent> {
+    pub(crate) async fn stream(&self, id: &str, format: &str, after: Option<u64>) -> Vec<SentEvent> {
         let mut request = self.client.get(self.url(&format!("/api/debate/{id}/stream?format={format}")));
         if let Some(after) = after {
             request = request.header("last-event-id", after);
         }
-        read(&request.send().await.unwrap().text().await.unwrap())
+        parse_events(&request.send().await.unwrap().text().await.unwrap())
     }
 }
 
 /// A received server-sent event.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Sent {
+pub(crate) struct SentEvent {
     pub(crate) id: Option<u64>,
     pub(crate) event: String,
     pub(crate) data: Value,
 }
 
 /// Parses the events of a stream that has ended.
-pub(crate) fn read(text: &str) -> Vec<Sent> {
-    text.split("\n\n").filter_map(block).collect()
+pub(crate) fn parse_events(text: &str) -> Vec<SentEvent> {
+    text.split("\n\n").filter_map(parse_event).collect()
 }
 
-fn block(block: &str) -> Option<Sent> {
+fn parse_event(block: &str) -> Option<SentEvent> {
     let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
     let (event, data) = (field("event")?, field("data")?);
     let id = field("id").map(|id| id.parse().unwrap());
-    Some(Sent { id, event: event.to_owned(), data: serde_json::from_str(data).unwrap() })
+    Some(SentEvent { id, event: event.to_owned(), data: serde_json::from_str(data).unwrap() })
 }
 
 /// Returns the names of events, without consecutive repetitions.
-pub(crate) fn names(sent: &[Sent]) -> Vec<&str> {
+pub(crate) fn event_names(sent: &[SentEvent]) -> Vec<&str> {
     let mut names: Vec<&str> = sent.iter().map(|sent| sent.event.as_str()).collect();
     names.dedup();
     names

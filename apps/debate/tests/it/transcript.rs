@@ -8,7 +8,7 @@ use superstep_debate::{DebateContext, DebateState};
 
 use crate::support::{Speaker, clock, debates, morning};
 
-async fn held(topic: &str, model: ScriptedModel) -> DebateState {
+async fn finished_debate(topic: &str, model: ScriptedModel) -> DebateState {
     let input = DebateState::initial_state(topic, 1, morning()).unwrap();
     let done = debates(MemoryCheckpointer::new())
         .invoke(input)
@@ -26,7 +26,7 @@ fn script() -> ScriptedModel {
 /// R-DEB-33, R-DEB-41: Markdown, with the kind of model.
 #[tokio::test]
 async fn a_transcript_in_markdown() {
-    let text = markdown(&held("Are <b>bold</b> claims good?", script()).await);
+    let text = markdown(&finished_debate("Are <b>bold</b> claims good?", script()).await);
     let text = text.lines().filter(|line| !line.starts_with("- Tokens: ")).collect::<Vec<_>>().join("\n");
     insta::assert_snapshot!(text, @r"
     # Are \<b\>bold\</b\> claims good?
@@ -51,7 +51,7 @@ async fn a_transcript_in_markdown() {
 /// R-DEB-33, R-DEB-41: plain text, with the messages unchanged.
 #[tokio::test]
 async fn a_transcript_in_plain_text() {
-    let text = plain(&held("Are <b>bold</b> claims good?", script()).await);
+    let text = plain(&finished_debate("Are <b>bold</b> claims good?", script()).await);
     let text = text.lines().filter(|line| !line.starts_with("Tokens: ")).collect::<Vec<_>>().join("\n");
     insta::assert_snapshot!(text, @"
     Are <b>bold</b> claims good?
@@ -76,13 +76,13 @@ async fn a_transcript_in_plain_text() {
 /// R-DEB-33, R-DEB-41, R-DEB-28: JSON, with marked estimates.
 #[tokio::test]
 async fn a_transcript_in_json() {
-    let transcript = as_json(&held("Should AI be regulated?", script()).await);
+    let transcript = as_json(&finished_debate("Should AI be regulated?", script()).await);
     let model = json!({ "name": "scripted/script", "kind": "rules", "label": "rule-based voices, no language model" });
     assert_eq!(transcript["model"], model);
     assert_eq!((&transcript["status"], &transcript["tokenUsageEstimated"]), (&json!("completed"), &json!(true)));
-    let author: Vec<_> =
-        transcript["messages"].as_array().unwrap().iter().map(|author| author["name"].clone()).collect();
-    assert_eq!(json!(author), json!([null, "optimist", "skeptic", "moderator"]));
+    let authors: Vec<_> =
+        transcript["messages"].as_array().unwrap().iter().map(|message| message["name"].clone()).collect();
+    assert_eq!(json!(authors), json!([null, "optimist", "skeptic", "moderator"]));
     assert_eq!(
         (&transcript["startTime"], &transcript["messages"][1]["round"]),
         (&json!("2026-03-01T09:30:00Z"), &json!(1))

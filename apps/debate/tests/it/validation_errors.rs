@@ -10,7 +10,7 @@ use superstep_server::{
 };
 
 use super::support::{Speaker, TOPIC};
-use super::test_server::{limited, start_server, started, with_other_app};
+use super::test_server::{start_server, start_server_with_config, start_server_with_limit, with_other_app};
 
 /// R-DEB-49, R-DEB-50, R-DEB-51, R-SRV-5: every error of a body is reported with its location, before a model is
 /// called.
@@ -55,12 +55,12 @@ async fn a_malformed_request_is_rejected() {
     let post = |body: String, kind: &str| {
         server.client.post(server.url("/api/debate")).header("content-type", kind).body(body).send()
     };
-    let of_bytes = |bytes: usize| format!("{{}}{}", " ".repeat(bytes - 2));
+    let body_of_length = |bytes: usize| format!("{{}}{}", " ".repeat(bytes - 2));
     for (body, kind, status) in [
         ("not JSON".to_owned(), "application/json", 400),
         (String::new(), "application/json", 400),
-        (of_bytes(64 * 1024), "application/json", 422),
-        (of_bytes(64 * 1024 + 1), "application/json", 413),
+        (body_of_length(64 * 1024), "application/json", 422),
+        (body_of_length(64 * 1024 + 1), "application/json", 413),
         (json!({ "topic": TOPIC }).to_string(), "text/plain", 415),
     ] {
         assert_eq!(post(body, kind).await.unwrap().status(), status);
@@ -198,8 +198,8 @@ async fn a_thread_of_another_application_is_a_conflict() {
     let server = with_other_app(notes).await;
     let (runs, thread) = (server.handle.run_service(), "t".into());
     runs.start(RunRequest::new("note", "t", RunInput::Input(json!({ "text": "milk" })))).await.unwrap();
-    let mut feed = runs.subscribe(&thread, None).await.unwrap();
-    while feed.next().await.is_some() {}
+    let mut subscription = runs.subscribe(&thread, None).await.unwrap();
+    while subscription.next().await.is_some() {}
     let before = runs.get_thread(&thread).await.unwrap();
     let rejected = server.post("/api/debate", &json!({ "topic": TOPIC, "model": "speaker", "threadId": "t" })).await;
     assert_eq!(rejected.status(), 409, "{}", rejected.text().await.unwrap());
@@ -211,7 +211,7 @@ async fn a_thread_of_another_application_is_a_conflict() {
 #[tokio::test]
 async fn an_approval_before_the_first_checkpoint_is_a_conflict() {
     let stores = Storage::memory();
-    let server = started(ServerConfig::new(stores.clone()), Speaker::default()).await;
+    let server = start_server_with_config(ServerConfig::new(stores.clone()), Speaker::default()).await;
     let record = json!({
         "version": 1, "thread": "t", "graph": "debate", "run": new_run_id(), "status": "running",
         "created_at": "2026-03-01T09:30:00Z", "updated_at": "2026-03-01T09:30:00Z",
@@ -226,7 +226,7 @@ async fn an_approval_before_the_first_checkpoint_is_a_conflict() {
 #[tokio::test]
 async fn a_rejected_request_is_not_counted() {
     let limit = RateLimit { max_requests: 2, window: Duration::from_secs(3600), max_concurrent: 1 };
-    let server = limited(ServerConfig::new(Storage::memory()), Speaker::default(), limit).await;
+    let server = start_server_with_limit(ServerConfig::new(Storage::memory()), Speaker::default(), limit).await;
     let (id, _) = server.debate(json!({ "maxRounds": 1 })).await;
     let other = json!({ "topic": "Different topic", "model": "speaker", "threadId": id });
     for _ in 0..3 {
@@ -241,7 +241,7 @@ async fn a_rejected_request_is_not_counted() {
 #[tokio::test]
 async fn debates_per_address_are_limited() {
     let limit = RateLimit { max_requests: 2, window: Duration::from_secs(3600), max_concurrent: 1 };
-    let server = limited(ServerConfig::new(Storage::memory()), Speaker::default(), limit).await;
+    let server = start_server_with_limit(ServerConfig::new(Storage::memory()), Speaker::default(), limit).await;
     for _ in 0..2 {
         server.debate(json!({ "maxRounds": 1 })).await;
     }

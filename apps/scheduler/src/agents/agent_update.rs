@@ -82,18 +82,18 @@ pub(crate) fn with_final_answer(
     now: Time,
 ) -> FamilySchedulerStateUpdate {
     let message = Message::new(MessageRole::Assistant, answer, now);
-    update.workflow_status(status).next_action(None).messages(message.to_message()).updated_at(Some(now))
+    update.workflow_status(status).next_action(None).messages(message.to_chat_message()).updated_at(Some(now))
 }
 
 /// Returns the update of a node, or records its error. Retryable errors are retried until the limit; then the
 /// request fails and its proposal is rejected.
 pub(crate) async fn or_record_error(
-    worked: Result<FamilySchedulerStateUpdate>,
+    result: Result<FamilySchedulerStateUpdate>,
     (state, agent): (&FamilySchedulerState, &str),
     context: &SchedulerContext,
     cx: &TaskContext,
 ) -> Result<FamilySchedulerStateUpdate, NodeError> {
-    let error = match worked {
+    let error = match result {
         Ok(update) => return Ok(update),
         Err(error) => error,
     };

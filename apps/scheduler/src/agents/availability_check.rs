@@ -21,10 +21,10 @@ pub(super) struct AvailabilityCheck<'a> {
     snapshot: &'a CalendarSnapshot,
     event: &'a Event,
     busy: BusyIndex,
-    book: ConstraintSet,
+    constraints: ConstraintSet,
     series_group: Option<usize>,
     spans: Vec<TimeRange>,
-    rest: Vec<TimeRange>,
+    related_instances: Vec<TimeRange>,
 }
 
 impl<'a> AvailabilityCheck<'a> {
@@ -38,21 +38,22 @@ impl<'a> AvailabilityCheck<'a> {
         }
         let mut copy = snapshot.clone();
         copy.apply(CalendarChange::Event(Box::new(draft)));
-        let book = ConstraintSet::new(snapshot, event)?;
-        let own = series_id(event);
-        let related = |other: &Event| series_id(other) == own || (!is_transparent(other) && have_common(event, other));
-        let busy = BusyIndex::new(&copy, &pad(horizon, book.lookaround_minutes()), related)?;
+        let constraints = ConstraintSet::new(snapshot, event)?;
+        let series = series_id(event);
+        let related =
+            |other: &Event| series_id(other) == series || (!is_transparent(other) && have_common(event, other));
+        let busy = BusyIndex::new(&copy, &pad(horizon, constraints.lookaround_minutes()), related)?;
         let series_group = busy.series_group(&event.id);
-        let (mut spans, mut rest) = (Vec::new(), Vec::new());
+        let (mut spans, mut related_instances) = (Vec::new(), Vec::new());
         for entry in busy.entries().iter().filter(|entry| Some(busy.indexed_event(entry).series_group) == series_group)
         {
             if busy.indexed_event(entry).event.id != event.id {
-                rest.push(entry.span);
+                related_instances.push(entry.span);
             } else if entry.span.overlaps(horizon) {
                 spans.push(entry.span);
             }
         }
-        Ok(Self { snapshot, event, busy, book, series_group, spans, rest })
+        Ok(Self { snapshot, event, busy, constraints, series_group, spans, related_instances })
     }
 
     /// Returns the instances of the event within the checked time range.
@@ -79,7 +80,7 @@ impl<'a> AvailabilityCheck<'a> {
             !required.any(|participant| self.is_busy(participant, span))
                 && self.event.resources.iter().all(|resource| self.users_at_capacity(resource, span).is_none())
         };
-        spans.iter().all(|span| is_free_at(span) && !self.book.forbids(&self.case(span, spans)))
+        spans.iter().all(|span| is_free_at(span) && !self.constraints.forbids(&self.checked_occurrence(span, spans)))
     }
 
     /// Returns the participants who are busy at one of the given times.
@@ -100,13 +101,13 @@ impl<'a> AvailabilityCheck<'a> {
 
     /// Returns the constraints that the event would violate at the given times, once per constraint and member.
     pub(super) fn violations(&self, spans: &[TimeRange]) -> Vec<Violation<'_>> {
-        let mut once = BTreeMap::new();
+        let mut by_constraint = BTreeMap::new();
         for span in spans {
             for violation in self.violations_at(span, spans) {
-                once.entry((violation.rule.id.as_str(), violation.member)).or_insert(violation);
+                by_constraint.entry((violation.rule.id.as_str(), violation.member)).or_insert(violation);
             }
         }
-        once.into_values().collect()
+        by_constraint.into_values().collect()
     }
 
     /// Detects all conflicts at the given times. A conflict that occurs at several of them is returned once, with a
@@ -115,30 +116,30 @@ impl<'a> AvailabilityCheck<'a> {
         let mut all = BTreeMap::new();
         if !is_transparent(self.event) {
             for span in spans {
-                self.find_people(span, &mut all);
-                self.find_resources(span, &mut all);
+                self.find_time_conflicts(span, &mut all);
+                self.find_resource_conflicts(span, &mut all);
             }
         }
         for span in spans {
-            self.find_rules(span, spans, &mut all);
+            self.find_constraint_violations(span, spans, &mut all);
         }
         let mut conflicts: Vec<RawConflict> = all.into_values().collect();
         conflicts.sort_by(|a, b| (b.severity, a.first, &a.key).cmp(&(a.severity, b.first, &b.key)));
         conflicts
     }
 
-    fn find_people(&self, span: &TimeRange, all: &mut BTreeMap<ConflictKey, RawConflict>) {
-        let mut met: BTreeMap<usize, (BTreeSet<TimeRange>, Severity, BTreeSet<String>)> = BTreeMap::new();
+    fn find_time_conflicts(&self, span: &TimeRange, all: &mut BTreeMap<ConflictKey, RawConflict>) {
+        let mut overlaps: BTreeMap<usize, (BTreeSet<TimeRange>, Severity, BTreeSet<String>)> = BTreeMap::new();
         for participant in &self.event.participants {
             let severity = if participant.is_required { Severity::High } else { Severity::Medium };
             for entry in self.others(self.busy.for_member(&participant.member, *span)) {
-                let met = met.entry(entry.event).or_insert((BTreeSet::new(), severity, BTreeSet::new()));
-                met.0.insert(entry.span);
-                met.1 = met.1.max(severity);
-                met.2.insert(participant.member.clone());
+                let overlap = overlaps.entry(entry.event).or_insert((BTreeSet::new(), severity, BTreeSet::new()));
+                overlap.0.insert(entry.span);
+                overlap.1 = overlap.1.max(severity);
+                overlap.2.insert(participant.member.clone());
             }
         }
-        for (index, (times, severity, members)) in met {
+        for (index, (times, severity, members)) in overlaps {
             let other = self.busy.events()[index].event.clone();
             let severity = if other.priority == Priority::Critical { Severity::Critical } else { severity };
             let conflict = RawConflict {
@@ -153,7 +154,7 @@ impl<'a> AvailabilityCheck<'a> {
         }
     }
 
-    fn find_resources(&self, span: &TimeRange, all: &mut BTreeMap<ConflictKey, RawConflict>) {
+    fn find_resource_conflicts(&self, span: &TimeRange, all: &mut BTreeMap<ConflictKey, RawConflict>) {
         let resources: BTreeSet<&String> = self.event.resources.iter().collect();
         for resource in resources {
             let Some(users) = self.users_at_capacity(resource, span) else { continue };
@@ -161,20 +162,21 @@ impl<'a> AvailabilityCheck<'a> {
             let is_critical = events.iter().any(|event| event.priority == Priority::Critical);
             let severity = if is_critical { Severity::Critical } else { Severity::High };
             let at = users.first().map_or(*span, |entry| entry.span);
-            let met = users.iter().map(|entry| (self.busy.indexed_event(entry).event.id.clone(), entry.span)).collect();
+            let overlapping_instances =
+                users.iter().map(|entry| (self.busy.indexed_event(entry).event.id.clone(), entry.span)).collect();
             let key = ConflictKey::Resource(resource.clone());
-            let conflict = RawConflict {
-                severity,
-                at,
-                others: events,
-                overlapping_instances: met,
-                ..RawConflict::new(key, *span)
-            };
+            let conflict =
+                RawConflict { severity, at, others: events, overlapping_instances, ..RawConflict::new(key, *span) };
             conflict.add_to(all);
         }
     }
 
-    fn find_rules(&self, span: &TimeRange, spans: &[TimeRange], all: &mut BTreeMap<ConflictKey, RawConflict>) {
+    fn find_constraint_violations(
+        &self,
+        span: &TimeRange,
+        spans: &[TimeRange],
+        all: &mut BTreeMap<ConflictKey, RawConflict>,
+    ) {
         let mut by_rule: BTreeMap<&str, RawConflict> = BTreeMap::new();
         for violation in self.violations_at(span, spans) {
             let conflict = by_rule
@@ -187,13 +189,21 @@ impl<'a> AvailabilityCheck<'a> {
         }
     }
 
-    fn violations_at(&self, span: &TimeRange, own: &[TimeRange]) -> Vec<Violation<'_>> {
-        self.book.violations(&self.case(span, own))
+    fn violations_at(&self, span: &TimeRange, instances: &[TimeRange]) -> Vec<Violation<'_>> {
+        self.constraints.violations(&self.checked_occurrence(span, instances))
     }
 
-    fn case<'s>(&'s self, span: &TimeRange, own: &'s [TimeRange]) -> CheckedOccurrence<'a, 's> {
-        let (snapshot, busy, rest) = (self.snapshot, &self.busy, &self.rest);
-        CheckedOccurrence { snapshot, busy, event: self.event, span: *span, series_group: self.series_group, own, rest }
+    fn checked_occurrence<'s>(&'s self, span: &TimeRange, instances: &'s [TimeRange]) -> CheckedOccurrence<'a, 's> {
+        let (snapshot, busy, related_instances) = (self.snapshot, &self.busy, &self.related_instances);
+        CheckedOccurrence {
+            snapshot,
+            busy,
+            event: self.event,
+            span: *span,
+            series_group: self.series_group,
+            instances,
+            related_instances,
+        }
     }
 
     fn is_busy(&self, participant: &Participant, span: &TimeRange) -> bool {

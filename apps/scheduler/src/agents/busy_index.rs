@@ -20,7 +20,7 @@ pub(super) struct BusyIndex {
     entries: Vec<BusyEntry>,
     members: BTreeMap<String, usize>,
     resources: BTreeMap<String, usize>,
-    lanes: Vec<Timeline>,
+    timelines: Vec<Timeline>,
 }
 
 /// An event with instances in the time range.
@@ -51,42 +51,42 @@ impl BusyIndex {
     /// Builds the index of the events that `accepts` accepts.
     pub(super) fn new(
         snapshot: &CalendarSnapshot,
-        within: &TimeRange,
+        range: &TimeRange,
         accepts: impl Fn(&Event) -> bool,
     ) -> Result<Self> {
         let mut busy = Self::default();
-        let mut wholes: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut series_groups: BTreeMap<&str, usize> = BTreeMap::new();
         for event in snapshot.events.values().filter(|event| accepts(event)) {
-            let next = wholes.len();
-            let series_group = *wholes.entry(series_id(event)).or_insert(next);
+            let next = series_groups.len();
+            let series_group = *series_groups.entry(series_id(event)).or_insert(next);
             let index = busy.events.len();
-            let instances = snapshot.instances_of(event, within)?;
+            let instances = snapshot.instances_of(event, range)?;
             busy.entries.extend(instances.iter().map(|instance| BusyEntry { event: index, span: instance.span }));
             busy.events.push(IndexedEvent { event: event.clone(), series_group });
         }
         busy.entries.sort_unstable_by_key(|entry| (entry.span, entry.event));
-        busy.fill_lanes();
+        busy.fill_timelines();
         Ok(busy)
     }
 
-    fn fill_lanes(&mut self) {
-        let mut lanes_of = Vec::with_capacity(self.events.len());
+    fn fill_timelines(&mut self) {
+        let mut timelines_by_event = Vec::with_capacity(self.events.len());
         for indexed in &self.events {
-            let mut lanes = BTreeSet::new();
+            let mut indices = BTreeSet::new();
             for participant in &indexed.event.participants {
-                lanes.insert(lane_of(&mut self.members, &mut self.lanes, &participant.member));
+                indices.insert(timeline_index(&mut self.members, &mut self.timelines, &participant.member));
             }
             for resource in &indexed.event.resources {
-                lanes.insert(lane_of(&mut self.resources, &mut self.lanes, resource));
+                indices.insert(timeline_index(&mut self.resources, &mut self.timelines, resource));
             }
-            lanes_of.push(lanes);
+            timelines_by_event.push(indices);
         }
         for (index, entry) in self.entries.iter().enumerate() {
-            for lane in &lanes_of[entry.event] {
-                let lane = &mut self.lanes[*lane];
-                let latest = lane.latest.last().map_or(entry.span.end, |latest| entry.span.end.max(*latest));
-                lane.indices.push(index);
-                lane.latest.push(latest);
+            for timeline in &timelines_by_event[entry.event] {
+                let timeline = &mut self.timelines[*timeline];
+                let latest = timeline.latest.last().map_or(entry.span.end, |latest| entry.span.end.max(*latest));
+                timeline.indices.push(index);
+                timeline.latest.push(latest);
             }
         }
     }
@@ -113,54 +113,56 @@ impl BusyIndex {
 
     /// Returns the entries of a member that overlap a time range, latest first.
     pub(super) fn for_member(&self, member: &str, span: TimeRange) -> impl Iterator<Item = &BusyEntry> {
-        self.meeting(self.members.get(member), span)
+        self.overlapping(self.members.get(member), span)
     }
 
     /// Returns the entries of a resource that overlap a time range, latest first.
     pub(super) fn for_resource(&self, resource: &str, span: TimeRange) -> impl Iterator<Item = &BusyEntry> {
-        self.meeting(self.resources.get(resource), span)
+        self.overlapping(self.resources.get(resource), span)
     }
 
-    fn meeting(&self, lane: Option<&usize>, span: TimeRange) -> impl Iterator<Item = &BusyEntry> {
-        lane.map(|lane| &self.lanes[*lane]).into_iter().flat_map(move |lane| {
-            let upto = lane.indices.partition_point(|index| self.entries[*index].span.start < span.end);
-            let met = (0..upto).rev().take_while(move |at| lane.latest[*at] > span.start);
-            met.map(move |at| &self.entries[lane.indices[at]]).filter(move |entry| entry.span.overlaps(&span))
+    fn overlapping(&self, timeline: Option<&usize>, span: TimeRange) -> impl Iterator<Item = &BusyEntry> {
+        timeline.map(|timeline| &self.timelines[*timeline]).into_iter().flat_map(move |timeline| {
+            let end = timeline.indices.partition_point(|index| self.entries[*index].span.start < span.end);
+            let candidates = (0..end).rev().take_while(move |position| timeline.latest[*position] > span.start);
+            candidates
+                .map(move |position| &self.entries[timeline.indices[position]])
+                .filter(move |entry| entry.span.overlaps(&span))
         })
     }
 
     /// Counts the events of a member that start in a time range, except those of one series group.
-    pub(super) fn starting(&self, member: &str, within: &TimeRange, without: Option<usize>) -> usize {
-        let Some(lane) = self.members.get(member).map(|lane| &self.lanes[*lane]) else { return 0 };
+    pub(super) fn count_starting(&self, member: &str, range: &TimeRange, excluded_group: Option<usize>) -> usize {
+        let Some(timeline) = self.members.get(member).map(|timeline| &self.timelines[*timeline]) else { return 0 };
         let start = |index: &usize| self.entries[*index].span.start;
-        let from = lane.indices.partition_point(|index| start(index) < within.start);
-        let to = lane.indices.partition_point(|index| start(index) < within.end);
-        let others = lane.indices[from..to].iter().map(|index| &self.entries[*index]);
-        others.filter(|entry| Some(self.indexed_event(entry).series_group) != without).count()
+        let from = timeline.indices.partition_point(|index| start(index) < range.start);
+        let to = timeline.indices.partition_point(|index| start(index) < range.end);
+        let others = timeline.indices[from..to].iter().map(|index| &self.entries[*index]);
+        others.filter(|entry| Some(self.indexed_event(entry).series_group) != excluded_group).count()
     }
 
     /// Returns all members with entries, and their entries, earliest first.
     pub(super) fn by_member(&self) -> impl Iterator<Item = (&str, impl Iterator<Item = &BusyEntry>)> {
-        self.members.iter().map(|(member, lane)| (member.as_str(), self.along(*lane)))
+        self.members.iter().map(|(member, timeline)| (member.as_str(), self.entries_of(*timeline)))
     }
 
     /// Returns all resources with entries, and their entries, earliest first.
     pub(super) fn by_resource(&self) -> impl Iterator<Item = (&str, impl Iterator<Item = &BusyEntry>)> {
-        self.resources.iter().map(|(resource, lane)| (resource.as_str(), self.along(*lane)))
+        self.resources.iter().map(|(resource, timeline)| (resource.as_str(), self.entries_of(*timeline)))
     }
 
-    fn along(&self, lane: usize) -> impl Iterator<Item = &BusyEntry> {
-        self.lanes[lane].indices.iter().map(|index| &self.entries[*index])
+    fn entries_of(&self, timeline: usize) -> impl Iterator<Item = &BusyEntry> {
+        self.timelines[timeline].indices.iter().map(|index| &self.entries[*index])
     }
 }
 
-fn lane_of(names: &mut BTreeMap<String, usize>, lanes: &mut Vec<Timeline>, name: &str) -> usize {
-    if let Some(lane) = names.get(name) {
-        return *lane;
+fn timeline_index(names: &mut BTreeMap<String, usize>, timelines: &mut Vec<Timeline>, name: &str) -> usize {
+    if let Some(timeline) = names.get(name) {
+        return *timeline;
     }
-    lanes.push(Timeline::default());
-    names.insert(name.to_owned(), lanes.len() - 1);
-    lanes.len() - 1
+    timelines.push(Timeline::default());
+    names.insert(name.to_owned(), timelines.len() - 1);
+    timelines.len() - 1
 }
 
 /// Returns the id that a series and its overrides share: the id of the series.

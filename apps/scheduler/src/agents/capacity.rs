@@ -27,23 +27,23 @@ pub fn resource_availability(
         let uses = event.resources.iter().any(|resource| resources.contains(resource));
         uses && !is_transparent(event) && Some(series_id(event)) != except && Some(event.id.as_str()) != except
     };
-    let taken = BusyIndex::new(snapshot, span, is_other)?;
-    let mut each = Vec::new();
+    let busy = BusyIndex::new(snapshot, span, is_other)?;
+    let mut availabilities = Vec::new();
     for id in resources {
-        each.push(availability_of(require_resource(snapshot, id)?, &taken, span));
+        availabilities.push(availability_of(require_resource(snapshot, id)?, &busy, span));
     }
-    let all_resources_available = each.iter().all(|availability| availability.available);
-    Ok(ResourceManagerData { resource_availability: each, all_resources_available })
+    let all_resources_available = availabilities.iter().all(|availability| availability.available);
+    Ok(ResourceManagerData { resource_availability: availabilities, all_resources_available })
 }
 
-fn availability_of(resource: &Resource, taken: &BusyIndex, span: &TimeRange) -> ResourceAvailability {
-    let mut users: Vec<_> = taken.for_resource(&resource.id, *span).collect();
+fn availability_of(resource: &Resource, busy: &BusyIndex, span: &TimeRange) -> ResourceAvailability {
+    let mut users: Vec<_> = busy.for_resource(&resource.id, *span).collect();
     users.reverse();
     let spans: Vec<TimeRange> = users.iter().map(|entry| entry.span).collect();
-    let most = u32::try_from(peak_usage(&spans, span).len()).unwrap_or(u32::MAX);
+    let peak_users = u32::try_from(peak_usage(&spans, span).len()).unwrap_or(u32::MAX);
     let mut conflicts: Vec<String> = Vec::new();
     for user in users {
-        let id = &taken.indexed_event(user).event.id;
+        let id = &busy.indexed_event(user).event.id;
         if !conflicts.contains(id) {
             conflicts.push(id.clone());
         }
@@ -51,8 +51,8 @@ fn availability_of(resource: &Resource, taken: &BusyIndex, span: &TimeRange) -> 
     ResourceAvailability {
         resource_id: resource.id.clone(),
         resource_name: resource.name.clone(),
-        available: most < resource.capacity,
-        current_capacity: most,
+        available: peak_users < resource.capacity,
+        current_capacity: peak_users,
         max_capacity: resource.capacity,
         conflicts,
     }
@@ -75,10 +75,10 @@ pub fn alternative_resources(
         |other: &&Arc<Resource>| other.id != requested.id && other.kind.eq_ignore_ascii_case(&requested.kind);
     let others: Vec<Arc<Resource>> = snapshot.resources.values().filter(same_kind).cloned().collect();
     let ids: Vec<String> = others.iter().map(|other| other.id.clone()).collect();
-    let each = resource_availability(snapshot, &ids, span, except)?.resource_availability;
+    let availabilities = resource_availability(snapshot, &ids, span, except)?.resource_availability;
     let mut free: Vec<Arc<Resource>> = others
         .into_iter()
-        .zip(each)
+        .zip(availabilities)
         .filter(|(_, availability)| availability.available)
         .map(|(other, _)| other)
         .collect();
@@ -88,11 +88,11 @@ pub fn alternative_resources(
 
 fn require_resource<'a>(snapshot: &'a CalendarSnapshot, id: &str) -> Result<&'a Arc<Resource>> {
     let names: Vec<&str> = snapshot.resources.values().map(|resource| resource.id.as_str()).collect();
-    let unknown = || Error::new(ErrorCode::TypeMismatch, format!("resource `{id}` not found"));
+    let not_found = || Error::new(ErrorCode::TypeMismatch, format!("resource `{id}` not found"));
     snapshot
         .resources
         .get(id)
-        .ok_or_else(|| unknown().with_help(format!("resources of the family: {}", names.join(", "))))
+        .ok_or_else(|| not_found().with_help(format!("resources of the family: {}", names.join(", "))))
 }
 
 /// Returns the indices of the ranges that overlap at the busiest instant within a time range, in ascending order.
@@ -107,17 +107,17 @@ pub(super) fn peak_usage(spans: &[TimeRange], within: &TimeRange) -> Vec<usize> 
         }
     }
     edges.sort_unstable();
-    let (mut now, mut most): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
+    let (mut active, mut peak): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
     for (_, is_start, index) in edges {
         if is_start {
-            now.push(index);
+            active.push(index);
         } else {
-            now.retain(|other| *other != index);
+            active.retain(|other| *other != index);
         }
-        if now.len() > most.len() {
-            most.clone_from(&now);
+        if active.len() > peak.len() {
+            peak.clone_from(&active);
         }
     }
-    most.sort_unstable();
-    most
+    peak.sort_unstable();
+    peak
 }

@@ -20,8 +20,8 @@ pub(crate) async fn conflict_detection(
     context: RunContext<SchedulerContext>,
     cx: TaskContext,
 ) -> Result<FamilySchedulerStateUpdate, NodeError> {
-    let worked = detect(&state, &context, &cx).await;
-    or_record_error(worked, (&state, AgentName::ConflictDetection.name()), &context, &cx).await
+    let result = detect(&state, &context, &cx).await;
+    or_record_error(result, (&state, AgentName::ConflictDetection.name()), &context, &cx).await
 }
 
 async fn detect(
@@ -32,9 +32,10 @@ async fn detect(
     validate_state_transition(state, "conflict_detection")
         .map_err(|reason| Error::new(ErrorCode::TypeMismatch, reason))?;
     let (now, snapshot) = (context.now(cx)?, context.snapshot().await?);
-    let PlanCheck { plan, drawn, conflicts, harmed } =
+    let PlanCheck { plan, preview, conflicts, caused_conflicts } =
         PlanCheck::at(request_state::plan(state)?, &snapshot, &state.user_id, now)?;
-    let details: Vec<String> = harmed.iter().chain(&conflicts).map(|conflict| conflict.details.clone()).collect();
+    let details: Vec<String> =
+        caused_conflicts.iter().chain(&conflicts).map(|conflict| conflict.details.clone()).collect();
     let detection = ConflictDetectionData::from(conflicts);
     let explanation = match details.as_slice() {
         [] => "No conflicts.".to_owned(),
@@ -51,12 +52,12 @@ async fn detect(
         reasoning: format!("checked people, resources and rules; conflicts: {}", detection.conflicts.len()),
     };
     // A user who chose a resolution that no longer works must confirm before something else is written.
-    let is_open = !harmed.is_empty() || needs_confirmation(state, &snapshot, &plan);
-    let must_ask = !has_conflicts && !drawn.is_abandoned() && is_open;
-    let waits = has_conflicts || must_ask;
-    let status = if waits { WorkflowStatus::AwaitingUser } else { WorkflowStatus::InProgress };
+    let is_unconfirmed = !caused_conflicts.is_empty() || needs_confirmation(state, &snapshot, &plan);
+    let must_ask = !has_conflicts && !preview.is_abandoned() && is_unconfirmed;
+    let awaits_user = has_conflicts || must_ask;
+    let status = if awaits_user { WorkflowStatus::AwaitingUser } else { WorkflowStatus::InProgress };
     let event_status = match detection.blocking_conflicts.is_empty() {
-        _ if drawn.is_abandoned() => EventStatus::Rejected,
+        _ if preview.is_abandoned() => EventStatus::Rejected,
         true => EventStatus::Validated,
         false => EventStatus::Proposed,
     };
@@ -64,12 +65,12 @@ async fn detect(
         mark_validated(state, context, &plan, now).await?;
     }
     let mut update = finding.into_update(state, now);
-    if !harmed.is_empty() {
+    if !caused_conflicts.is_empty() {
         update = update.selected_resolution(None).notes((request_state::PLAN.to_owned(), json(&plan)?));
     }
     Ok(update
         .detected_conflicts(Some(detection))
-        .proposed_event(Some(proposed(&drawn.next_instance(now)?, event_status)))
+        .proposed_event(Some(proposed(&preview.next_instance(now)?, event_status)))
         .workflow_status(status)
         .notes((request_state::MUST_ASK.to_owned(), must_ask.into()))
         .validation_results(validated(ValidationStep::ConflictDetection, now, details)))
@@ -78,36 +79,37 @@ async fn detect(
 /// Result of checking a plan against the calendar.
 struct PlanCheck {
     plan: EventPlan,
-    drawn: PlanPreview,
+    preview: PlanPreview,
     conflicts: Vec<Conflict>,
     /// Conflicts of other events that the last chosen resolution would cause. If there are any, `plan` no longer
     /// contains that resolution.
-    harmed: Vec<Conflict>,
+    caused_conflicts: Vec<Conflict>,
 }
 
 impl PlanCheck {
     fn at(mut plan: EventPlan, snapshot: &CalendarSnapshot, user_id: &str, now: Time) -> Result<Self> {
-        let drawn = plan.apply_to(snapshot, user_id, now)?;
-        let ChangeConflicts { of_event: mut own, of_other_events: others } = drawn.conflicts(snapshot, user_id, now)?;
+        let preview = plan.apply_to(snapshot, user_id, now)?;
+        let ChangeConflicts { of_event: mut own, of_other_events: others } =
+            preview.conflicts(snapshot, user_id, now)?;
         if others.is_empty() || plan.resolutions.is_empty() {
             own.extend(others);
-            return Ok(Self { plan, drawn, conflicts: own, harmed: Vec::new() });
+            return Ok(Self { plan, preview, conflicts: own, caused_conflicts: Vec::new() });
         }
         // A new event occupies the time to which the last resolution moves another event. The resolution is
         // dropped, and the plan is checked again without it.
         plan.resolutions.pop();
-        Ok(Self { harmed: others, ..Self::at(plan, snapshot, user_id, now)? })
+        Ok(Self { caused_conflicts: others, ..Self::at(plan, snapshot, user_id, now)? })
     }
 }
 
 /// Returns true if the user must confirm: the family always asks, an agent has low confidence, or the user may not
 /// change the event.
 fn needs_confirmation(state: &FamilySchedulerState, snapshot: &CalendarSnapshot, plan: &EventPlan) -> bool {
-    let is_sure = state.agent_outputs.values().all(|output| output.confidence.value() >= CONFIDENCE_THRESHOLD)
+    let is_confident = state.agent_outputs.values().all(|output| output.confidence.value() >= CONFIDENCE_THRESHOLD)
         || request_state::is_confirmed(state);
     let target = plan.target().and_then(|target| snapshot.events.get(&target.event));
-    let is_theirs = target.is_none_or(|event| can_modify(snapshot, &state.user_id, event));
-    snapshot.family.always_ask || !is_sure || !is_theirs
+    let may_modify = target.is_none_or(|event| can_modify(snapshot, &state.user_id, event));
+    snapshot.family.always_ask || !is_confident || !may_modify
 }
 
 /// Marks a new event as validated. A modification is written only at the end.
@@ -119,10 +121,10 @@ async fn mark_validated(
 ) -> Result<()> {
     let PlannedAction::Create(event) = &plan.action else { return Ok(()) };
     let id = event.id.clone();
-    let further = move |snapshot: &CalendarSnapshot| {
+    let validate = move |snapshot: &CalendarSnapshot| {
         let event = snapshot.events.get(&id).filter(|event| event.status == EventStatus::Proposed);
         let event = event.map(|event| Event { status: EventStatus::Validated, updated_at: now, ..(**event).clone() });
         Ok(event.into_iter().map(|event| CalendarChange::Event(Box::new(event))).collect())
     };
-    context.store.change(&context.family_id, &state.user_id, "validate", further).await.map(drop)
+    context.store.change(&context.family_id, &state.user_id, "validate", validate).await.map(drop)
 }

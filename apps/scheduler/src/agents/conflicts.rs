@@ -53,7 +53,7 @@ pub(super) fn detect_conflicts_for_viewer(
     from: Time,
     viewer: Viewer<'_>,
 ) -> Result<Vec<Conflict>> {
-    let formatter = ConflictFormatter::to(snapshot, viewer)?;
+    let formatter = ConflictFormatter::for_viewer(snapshot, viewer)?;
     Ok(raw_conflicts(snapshot, event, from)?.iter().map(|raw| raw.conflict(&event.id, &formatter)).collect())
 }
 
@@ -91,7 +91,7 @@ pub fn detect_change_conflicts(
         EventStatus::Rejected => Vec::new(),
         _ => detect_conflicts_for_member(after, event, now, requester)?,
     };
-    let formatter = ConflictFormatter::to(after, Viewer::Member(requester))?;
+    let formatter = ConflictFormatter::for_viewer(after, Viewer::Member(requester))?;
     let mut others = Vec::new();
     for change in changes {
         let CalendarChange::Event(other) = change else { continue };
@@ -119,7 +119,7 @@ pub(crate) fn detect_new_blocking(
     from: Time,
     member: &str,
 ) -> Result<Vec<Conflict>> {
-    let formatter = ConflictFormatter::to(after, Viewer::Member(member))?;
+    let formatter = ConflictFormatter::for_viewer(after, Viewer::Member(member))?;
     Ok(new_blocking(before, after, event, from)?.iter().map(|raw| raw.conflict(&event.id, &formatter)).collect())
 }
 
@@ -129,12 +129,13 @@ fn new_blocking(
     event: &Event,
     from: Time,
 ) -> Result<Vec<RawConflict>> {
-    let had = match before.events.get(&event.id) {
+    let previous = match before.events.get(&event.id) {
         Some(old) => raw_conflicts(before, old, from)?,
         None => Vec::new(),
     };
     let is_old = |conflict: &RawConflict| {
-        had.iter()
+        previous
+            .iter()
             .any(|old| old.key == conflict.key && conflict.overlapping_instances.is_subset(&old.overlapping_instances))
     };
     let mut conflicts = raw_conflicts(after, event, from)?;

@@ -122,9 +122,9 @@ impl RawConflict {
         match &self.key {
             ConflictKey::Time(_) => {
                 let members: Vec<&String> = self.members.iter().collect();
-                let are = if members.len() == 1 { "is" } else { "are" };
+                let verb = if members.len() == 1 { "is" } else { "are" };
                 let when = formatter.when(&self.at, self.count);
-                format!("{} {are} at {} {when}.", words::names(snapshot, &members), words::join_list(&titles))
+                format!("{} {verb} at {} {when}.", words::names(snapshot, &members), words::join_list(&titles))
             }
             ConflictKey::Resource(resource) => {
                 let name = snapshot.resources.get(resource).map_or("resource", |resource| resource.name.as_str());
@@ -156,7 +156,7 @@ pub(super) struct ConflictFormatter<'a> {
 
 impl<'a> ConflictFormatter<'a> {
     /// Creates a formatter for a viewer, in the viewer's time zone.
-    pub(super) fn to(snapshot: &'a CalendarSnapshot, viewer: Viewer<'a>) -> Result<Self> {
+    pub(super) fn for_viewer(snapshot: &'a CalendarSnapshot, viewer: Viewer<'a>) -> Result<Self> {
         Ok(Self { snapshot, viewer, zone: viewer.zone(snapshot)?, range: " within 12 months" })
     }
 

@@ -31,13 +31,13 @@ pub(crate) async fn nl_parser(
     context: RunContext<SchedulerContext>,
     cx: TaskContext,
 ) -> Result<FamilySchedulerStateUpdate, NodeError> {
-    let worked = read(&state, &context, &cx).await;
-    let update = or_record_error(worked, (&state, AgentName::NlParser.name()), &context, &cx).await?;
+    let result = parse(&state, &context, &cx).await;
+    let update = or_record_error(result, (&state, AgentName::NlParser.name()), &context, &cx).await?;
     // The first step of a request prunes the messages of earlier requests.
     Ok(if state.current_step == WorkflowStep::Start { with_pruning(update, &state, RETAINED_MESSAGES) } else { update })
 }
 
-async fn read(
+async fn parse(
     state: &FamilySchedulerState,
     context: &SchedulerContext,
     cx: &TaskContext,
@@ -45,8 +45,8 @@ async fn read(
     let (now, mut answers) = (context.now(cx)?, request_state::answers(state));
     // A confirmation applies to the parse that was shown. After a later text answer, the new parse must be
     // confirmed again.
-    let last_words = answers.iter().rposition(|answer| !answer.text.trim().is_empty()).unwrap_or(0);
-    answers[..last_words].iter_mut().for_each(|answer| answer.fields.confirm = false);
+    let last_text = answers.iter().rposition(|answer| !answer.text.trim().is_empty()).unwrap_or(0);
+    answers[..last_text].iter_mut().for_each(|answer| answer.fields.confirm = false);
     if let Some(last) = answers.last() {
         add_family_names(context, &state.user_id, &last.fields.add).await?;
     }
@@ -59,17 +59,17 @@ async fn read(
     let problems = problems(&parsed, &answers);
     let is_confirmed = answers.iter().any(|answer| answer.fields.confirm);
     let next = route_after_parsing(&parsed.data, parsed.confidence.value(), is_confirmed, !problems.is_empty());
-    let waits = next == NextNode::RequestClarification;
-    let status = if waits { WorkflowStatus::AwaitingUser } else { WorkflowStatus::InProgress };
+    let awaits_user = next == NextNode::RequestClarification;
+    let status = if awaits_user { WorkflowStatus::AwaitingUser } else { WorkflowStatus::InProgress };
     let finding = AgentFinding {
         agent: AgentName::NlParser,
         step: WorkflowStep::NlParsing,
         data: json(&parsed.data)?,
-        explanation: explained(&parsed),
+        explanation: explain(&parsed),
         confidence: parsed.confidence,
         reasoning: parsed.reasoning.clone(),
     };
-    let issues = if waits { open_issues(&parsed, &problems) } else { Vec::new() };
+    let issues = if awaits_user { open_issues(&parsed, &problems) } else { Vec::new() };
     let mut update =
         finding.into_update(state, now).validation_results(validated(ValidationStep::NlParsing, now, issues));
     if let Some(model_reply) = model_reply {
@@ -97,10 +97,10 @@ async fn parse_request(
     let request = ParseInput { text: &state.user_input, user_id: &state.user_id, now, snapshot };
     let (full, last) = parse_by_rules(&request, answers);
     let Some(model) = &context.model else { return Ok((full, None)) };
-    let (picked, answers) = (picked(answers), in_words(answers).collect::<Vec<&str>>());
-    let words = std::iter::once(request.text).chain(answers.iter().copied()).map(str::to_owned).collect();
-    let model_reply = call_model_once((state, cx), model, words, prompt(&request, &answers, &full.event_ids)?).await?;
-    let parsed = match &model_reply.answered {
+    let (picked, answers) = (picked(answers), text_answers(answers).collect::<Vec<&str>>());
+    let texts = std::iter::once(request.text).chain(answers.iter().copied()).map(str::to_owned).collect();
+    let model_reply = call_model_once((state, cx), model, texts, prompt(&request, &answers, &full.event_ids)?).await?;
+    let parsed = match &model_reply.reply {
         ModelReply::Parsed(output) => {
             let (model_parse, info) = (ModelParse::from_json(output.clone())?, model.info());
             let rules = RuleParse { full: &full, last: last.as_ref(), picked };
@@ -118,7 +118,7 @@ fn picked(answers: &[ClarificationAnswer]) -> Option<&str> {
     answers.iter().rev().find_map(|answer| answer.fields.event_id.as_deref())
 }
 
-fn in_words(answers: &[ClarificationAnswer]) -> impl Iterator<Item = &str> {
+fn text_answers(answers: &[ClarificationAnswer]) -> impl Iterator<Item = &str> {
     answers.iter().map(|answer| answer.text.trim()).filter(|text| !text.is_empty())
 }
 
@@ -128,23 +128,25 @@ fn parse_by_rules(request: &ParseInput<'_>, answers: &[ClarificationAnswer]) -> 
     // An event selected from a list applies to the whole request.
     let picked = picked(answers);
     let read = |text: &str| parse_for_event(&ParseInput { text, ..*request }, picked);
-    let mut words = request.text.to_owned();
-    let (mut parsed, mut last) = (read(&words), None);
-    for answer in in_words(answers) {
-        let together = format!("{words}, {answer}");
-        let (alone, combined) = (read(answer), read(&together));
+    let mut text_so_far = request.text.to_owned();
+    let (mut parsed, mut last) = (read(&text_so_far), None);
+    for answer in text_answers(answers) {
+        let combined_text = format!("{text_so_far}, {answer}");
+        let (alone, combined) = (read(answer), read(&combined_text));
         last = Some(alone.clone());
-        (words, parsed) = match alone.confidence > combined.confidence {
+        (text_so_far, parsed) = match alone.confidence > combined.confidence {
             true => (answer.to_owned(), alone),
-            false => (together, combined),
+            false => (combined_text, combined),
         };
     }
     let corrections = parsed
         .unknown_names
         .iter()
         .filter_map(|unknown| Some((&unknown.text, chosen_name(unknown, answers, request)?)));
-    let right = corrections.fold(words.clone(), |words, (original, right)| with_word(&words, original, right));
-    (if right == words { parsed } else { read(&right) }, last)
+    let corrected = corrections.fold(text_so_far.clone(), |text_so_far, (original, corrected)| {
+        replace_word(&text_so_far, original, corrected)
+    });
+    (if corrected == text_so_far { parsed } else { read(&corrected) }, last)
 }
 
 /// Returns the known name that the user chose for an unknown one. The text is parsed again with the known name.
@@ -164,14 +166,14 @@ fn chosen_name<'a>(
     }
 }
 
-fn with_word(text: &str, original: &str, right: &str) -> String {
-    let is_letter = |sign: Option<char>| sign.is_some_and(char::is_alphanumeric);
+fn replace_word(text: &str, original: &str, replacement: &str) -> String {
+    let is_letter = |symbol: Option<char>| symbol.is_some_and(char::is_alphanumeric);
     let is_word = |at: usize| {
         let (before, after) = (&text[..at], &text[at + original.len()..]);
         !is_letter(before.chars().next_back()) && !is_letter(after.chars().next())
     };
     match text.match_indices(original).map(|(at, _)| at).find(|at| is_word(*at)) {
-        Some(at) => format!("{}{right}{}", &text[..at], &text[at + original.len()..]),
+        Some(at) => format!("{}{replacement}{}", &text[..at], &text[at + original.len()..]),
         None => text.to_owned(),
     }
 }
@@ -211,7 +213,7 @@ fn open_issues(parsed: &ParsedRequest, problems: &[String]) -> Vec<String> {
 }
 
 /// Returns a sentence that explains the parse to the user.
-fn explained(parsed: &ParsedRequest) -> String {
+fn explain(parsed: &ParsedRequest) -> String {
     let title = parsed.data.title.as_deref().unwrap_or("something");
     match parsed.data.event_type {
         EventType::Create => format!("You want to plan {title}."),

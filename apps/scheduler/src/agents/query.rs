@@ -14,7 +14,7 @@ use super::moments::{add_minutes, in_time_zone, intersection, year_from};
 use super::scan;
 use super::slots::{self, SlotRequest};
 use super::visibility::{BUSY, Viewer, time_zone_of};
-use super::windows::{GRID_MINUTES, shared_day_windows, without};
+use super::windows::{GRID_MINUTES, shared_day_windows, subtract};
 use crate::calendar::{CalendarSnapshot, Event, EventInstance, TimeRange};
 use crate::models::{Conflict, EventStatus, QueryData, QueryType, TimeSlot};
 use crate::zone::NamedTimeZone;
@@ -60,32 +60,32 @@ const MAX_EVENTS: usize = 100;
 pub fn answer_query(
     snapshot: &CalendarSnapshot,
     requester: &str,
-    question: &CalendarQuery,
+    query: &CalendarQuery,
     now: Time,
 ) -> Result<QueryData> {
     let type_mismatch = |text: String| Error::new(ErrorCode::TypeMismatch, text);
     let member =
         snapshot.members.get(requester).ok_or_else(|| type_mismatch(format!("member `{requester}` not found")))?;
-    if let Some(unknown) = question.people.iter().find(|id| !snapshot.members.contains_key(*id)) {
+    if let Some(unknown) = query.people.iter().find(|id| !snapshot.members.contains_key(*id)) {
         return Err(type_mismatch(format!("member `{unknown}` not found")));
     }
     let zone = time_zone_of(snapshot, &member.id)?;
-    let query_context = QueryContext { snapshot, viewer: Viewer::Member(requester), zone, question, now };
-    let results = match (question.kind, &question.event) {
+    let query_context = QueryContext { snapshot, viewer: Viewer::Member(requester), zone, query, now };
+    let results = match (query.kind, &query.event) {
         (QueryType::Availability, _) => query_context.availability()?,
         (QueryType::EventLookup, _) => query_context.events()?,
         (QueryType::ResourceStatus, _) => query_context.resources()?,
         (QueryType::ConflictCheck, Some(event)) => query_context.fits(event)?,
         (QueryType::ConflictCheck, None) => query_context.existing_conflicts()?,
     };
-    Ok(QueryData { query_type: question.kind, results })
+    Ok(QueryData { query_type: query.kind, results })
 }
 
 struct QueryContext<'a> {
     snapshot: &'a CalendarSnapshot,
     viewer: Viewer<'a>,
     zone: NamedTimeZone,
-    question: &'a CalendarQuery,
+    query: &'a CalendarQuery,
     now: Time,
 }
 
@@ -95,21 +95,21 @@ impl QueryContext<'_> {
         let span = self.span(7 * 24 * 60)?;
         // Past time is cut off, unless the query is only about the past.
         let upcoming = TimeRange::new(span.start.max(self.now), span.end).unwrap_or(span);
-        let members: Vec<&str> = if self.question.people.is_empty() {
+        let members: Vec<&str> = if self.query.people.is_empty() {
             self.snapshot.members.keys().map(String::as_str).collect()
         } else {
-            self.question.people.iter().map(String::as_str).collect()
+            self.query.people.iter().map(String::as_str).collect()
         };
-        let is_theirs = |event: &Event| {
+        let involves_members = |event: &Event| {
             let mut people = event.participants.iter().map(|participant| participant.member.as_str());
             !is_transparent(event) && people.any(|member| members.contains(&member))
         };
-        let index = BusyIndex::new(self.snapshot, &upcoming, is_theirs)?;
+        let index = BusyIndex::new(self.snapshot, &upcoming, involves_members)?;
         let busy: Vec<TimeRange> = index.entries().iter().map(|entry| entry.span).collect();
         let mut free = Vec::new();
-        for stretch in without(&shared_day_windows(self.snapshot, &members, &upcoming)?, &busy) {
-            if stretch.minutes() >= GRID_MINUTES {
-                let TimeRange { start, end } = in_time_zone(&self.zone, &stretch)?;
+        for range in subtract(&shared_day_windows(self.snapshot, &members, &upcoming)?, &busy) {
+            if range.minutes() >= GRID_MINUTES {
+                let TimeRange { start, end } = in_time_zone(&self.zone, &range)?;
                 free.push(json!({ "start": start, "end": end, "members": members }));
             }
         }
@@ -118,10 +118,10 @@ impl QueryContext<'_> {
 
     /// Returns the matching events, earliest first.
     fn events(&self) -> Result<Map<String, Value>> {
-        let within = self.span_or_year()?;
+        let range = self.span_or_year()?;
         let mut instances: Vec<EventInstance> = Vec::new();
         for event in self.snapshot.events.values().filter(|event| self.matches_query(event)) {
-            instances.extend(self.snapshot.instances_of(event, &within)?.into_iter().take(MAX_EVENTS));
+            instances.extend(self.snapshot.instances_of(event, &range)?.into_iter().take(MAX_EVENTS));
         }
         instances.sort_by(|a, b| (a.span, &a.event.id).cmp(&(b.span, &b.event.id)));
         let mut events = Vec::new();
@@ -132,16 +132,16 @@ impl QueryContext<'_> {
     }
 
     fn matches_query(&self, event: &Event) -> bool {
-        let question = self.question;
-        let is_about = question.people.is_empty()
-            || event.participants.iter().any(|participant| question.people.contains(&participant.member));
+        let query = self.query;
+        let has_people = query.people.is_empty()
+            || event.participants.iter().any(|participant| query.people.contains(&participant.member));
         let sees = self.viewer.sees(self.snapshot, event);
-        let uses = question.resources.is_empty()
-            || (sees && event.resources.iter().any(|resource| question.resources.contains(resource)));
+        let has_resources = query.resources.is_empty()
+            || (sees && event.resources.iter().any(|resource| query.resources.contains(resource)));
         let title = event.title.to_lowercase();
-        let mut words = question.text.split_whitespace().map(str::to_lowercase).peekable();
-        let is_called = words.peek().is_none() || (sees && words.all(|word| title.contains(&word)));
-        event.status == EventStatus::Confirmed && is_about && uses && is_called
+        let mut words = query.text.split_whitespace().map(str::to_lowercase).peekable();
+        let has_title = words.peek().is_none() || (sees && words.all(|word| title.contains(&word)));
+        event.status == EventStatus::Confirmed && has_people && has_resources && has_title
     }
 
     fn event_json(&self, instance: &EventInstance) -> Result<Value> {
@@ -163,19 +163,19 @@ impl QueryContext<'_> {
     fn resources(&self) -> Result<Map<String, Value>> {
         let span = self.span(60)?;
         let all: Vec<String> = self.snapshot.resources.keys().cloned().collect();
-        let requested = if self.question.resources.is_empty() { &all } else { &self.question.resources };
+        let requested = if self.query.resources.is_empty() { &all } else { &self.query.resources };
         let availability = capacity::resource_availability(self.snapshot, requested, &span, None)?;
         Ok(map("resources", json!(availability.resource_availability)))
     }
 
     /// Checks if an event fits. If not, the result contains alternative times.
     fn fits(&self, event: &Event) -> Result<Map<String, Value>> {
-        if self.question.is_open {
+        if self.query.is_open {
             let minutes = u32::try_from(event.span.minutes()).unwrap_or(u32::MAX);
             let slot_request =
-                SlotRequest { event: event.clone(), requested_range: None, minutes, range: self.question.span };
+                SlotRequest { event: event.clone(), requested_range: None, minutes, range: self.query.span };
             let slots = self.slots(&slot_request)?;
-            return Ok(fitting(!slots.is_empty(), &[], &slots));
+            return Ok(fit_results(!slots.is_empty(), &[], &slots));
         }
         let conflicts = detect_conflicts_for_viewer(self.snapshot, event, self.now, self.viewer)?;
         let fits = !conflicts.iter().any(|conflict| conflict.severity.is_blocking());
@@ -185,18 +185,18 @@ impl QueryContext<'_> {
                 SlotRequest { event: event.clone(), requested_range: Some(event.span), minutes: 0, range: None };
             slots = self.slots(&slot_request)?.split_off(1);
         }
-        Ok(fitting(fits, &conflicts, &slots))
+        Ok(fit_results(fits, &conflicts, &slots))
     }
 
     /// Returns existing conflicts of the queried members.
     fn existing_conflicts(&self) -> Result<Map<String, Value>> {
         let mut conflicts = scan::scan_conflicts_within(self.snapshot, self.span_or_year()?, self.viewer)?;
-        let people = &self.question.people;
+        let people = &self.query.people;
         conflicts.retain(|conflict| {
             people.is_empty() || conflict.participants_affected.iter().any(|member| people.contains(member))
         });
         let fits = !conflicts.iter().any(|conflict| conflict.severity.is_blocking());
-        Ok(fitting(fits, &conflicts, &[]))
+        Ok(fit_results(fits, &conflicts, &[]))
     }
 
     /// Returns candidate times in the time zone of the requester.
@@ -211,19 +211,18 @@ impl QueryContext<'_> {
 
     /// Returns the queried time range. Default: one year from now.
     fn span_or_year(&self) -> Result<TimeRange> {
-        if self.question.span.is_some() { self.span(0) } else { year_from(&self.zone, self.now) }
+        if self.query.span.is_some() { self.span(0) } else { year_from(&self.zone, self.now) }
     }
 
     /// Returns the queried time range. Default: `minutes` from now. At most one year.
     fn span(&self, minutes: i64) -> Result<TimeRange> {
-        let requested =
-            self.question.span.unwrap_or(TimeRange { start: self.now, end: add_minutes(self.now, minutes) });
+        let requested = self.query.span.unwrap_or(TimeRange { start: self.now, end: add_minutes(self.now, minutes) });
         let year = year_from(&self.zone, requested.start)?;
         Ok(intersection(&requested, &year).unwrap_or(requested))
     }
 }
 
-fn fitting(fits: bool, conflicts: &[Conflict], slots: &[TimeSlot]) -> Map<String, Value> {
+fn fit_results(fits: bool, conflicts: &[Conflict], slots: &[TimeSlot]) -> Map<String, Value> {
     let mut results = map("fits", Value::Bool(fits));
     results.insert("conflicts".to_owned(), json!(conflicts));
     results.insert("slots".to_owned(), json!(slots));

@@ -22,8 +22,8 @@ pub(crate) async fn query(
     context: RunContext<SchedulerContext>,
     cx: TaskContext,
 ) -> Result<FamilySchedulerStateUpdate, NodeError> {
-    let worked = run_query(&state, &context, &cx).await;
-    or_record_error(worked, (&state, AgentName::Query.name()), &context, &cx).await
+    let result = run_query(&state, &context, &cx).await;
+    or_record_error(result, (&state, AgentName::Query.name()), &context, &cx).await
 }
 
 async fn run_query(
@@ -34,15 +34,16 @@ async fn run_query(
     let (now, snapshot) = (context.now(cx)?, context.snapshot().await?);
     let parsed = request_state::parsed_request(state)?;
     let data = &parsed.data;
-    let mut question = CalendarQuery::new(parsed.query.unwrap_or(QueryType::EventLookup));
-    question.span = data.start_time.zip(data.end_time).and_then(|(start, end)| TimeRange::new(start, end));
-    question.people.clone_from(&data.participants);
-    question.resources.clone_from(&data.resources);
-    question.text = data.title.clone().unwrap_or_default();
-    if question.kind == QueryType::ConflictCheck && !parsed.asks_existing_conflicts {
-        question.is_open = data.title.is_some() && (parsed.time_window.is_some() || question.span.is_none());
+    let mut calendar_query = CalendarQuery::new(parsed.query.unwrap_or(QueryType::EventLookup));
+    calendar_query.span = data.start_time.zip(data.end_time).and_then(|(start, end)| TimeRange::new(start, end));
+    calendar_query.people.clone_from(&data.participants);
+    calendar_query.resources.clone_from(&data.resources);
+    calendar_query.text = data.title.clone().unwrap_or_default();
+    if calendar_query.kind == QueryType::ConflictCheck && !parsed.asks_existing_conflicts {
+        calendar_query.is_open =
+            data.title.is_some() && (parsed.time_window.is_some() || calendar_query.span.is_none());
         let mut requested = parsed.clone();
-        if question.is_open {
+        if calendar_query.is_open {
             // The duration is the default of such an event, not the length of the time window in which it is
             // searched.
             (requested.data.start_time, requested.data.end_time) = (None, None);
@@ -50,12 +51,12 @@ async fn run_query(
         let id = request_state::event_id(state).unwrap_or_default();
         let event_request =
             EventRequest { snapshot: &snapshot, user_id: &state.user_id, parsed: &requested, id: &id, now };
-        question.event = Some(event_request.hypothetical_event()?);
+        calendar_query.event = Some(event_request.hypothetical_event()?);
     }
-    let result = answer_query(&snapshot, &state.user_id, &question, now)?;
+    let result = answer_query(&snapshot, &state.user_id, &calendar_query, now)?;
     let text = match parsed.asks_existing_conflicts {
         true => describe_conflicts(&result),
-        false => describe_result(&result, &snapshot, (&state.user_id, &question.people))?,
+        false => describe_result(&result, &snapshot, (&state.user_id, &calendar_query.people))?,
     };
     let finding = AgentFinding {
         agent: AgentName::Query,
@@ -71,12 +72,12 @@ async fn run_query(
 /// Describes the existing conflicts of the calendar.
 fn describe_conflicts(result: &QueryData) -> String {
     let conflicts = result.results.get("conflicts").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let some: Vec<&str> =
+    let listed: Vec<&str> =
         conflicts.iter().filter_map(|conflict| conflict["details"].as_str()).take(MAX_LISTED).collect();
-    match (some.is_empty(), conflicts.len() - some.len()) {
+    match (listed.is_empty(), conflicts.len() - listed.len()) {
         (true, _) => "There are no conflicts.".to_owned(),
-        (false, 0) => some.join(" "),
-        (false, more) => format!("{} And {more} more.", some.join(" ")),
+        (false, 0) => listed.join(" "),
+        (false, more) => format!("{} And {more} more.", listed.join(" ")),
     }
 }
 
@@ -110,19 +111,19 @@ fn describe_result(
         }
         QueryType::EventLookup => {
             let events = list("events");
-            let line = |entry: &Value| {
+            let describe = |entry: &Value| {
                 let when = span(entry, ("start", "end")).or_else(|| span(entry, ("start_time", "end_time")))?;
                 Some(format!("{} on {when}", words::quoted(entry["title"].as_str()?)))
             };
-            let some: Vec<String> = events.iter().filter_map(line).take(MAX_LISTED).collect();
-            match (some.is_empty(), events.len() - some.len().min(events.len())) {
+            let listed: Vec<String> = events.iter().filter_map(describe).take(MAX_LISTED).collect();
+            match (listed.is_empty(), events.len() - listed.len().min(events.len())) {
                 (true, _) => "I found no matching event.".to_owned(),
-                (false, 0) => format!("{}.", some.join("; ")),
-                (false, more) => format!("{}; and {more} more.", some.join("; ")),
+                (false, 0) => format!("{}.", listed.join("; ")),
+                (false, more) => format!("{}; and {more} more.", listed.join("; ")),
             }
         }
         QueryType::ResourceStatus => {
-            let line = |entry: &Value| {
+            let describe = |entry: &Value| {
                 let free = entry["available"].as_bool()?;
                 Some(format!(
                     "{} is {}",
@@ -130,7 +131,7 @@ fn describe_result(
                     if free { "free" } else { "taken" }
                 ))
             };
-            format!("{}.", list("resources").iter().filter_map(line).collect::<Vec<_>>().join("; "))
+            format!("{}.", list("resources").iter().filter_map(describe).collect::<Vec<_>>().join("; "))
         }
         QueryType::ConflictCheck => match result.results.get("fits") {
             Some(Value::Bool(true)) => match times().first() {

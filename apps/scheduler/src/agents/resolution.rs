@@ -100,8 +100,8 @@ impl ResolutionPlan {
             Strategy::OverrideConstraint => 55,
             Strategy::AlternativeResource => 85,
         };
-        let matters = self.touched.iter().any(|priority| *priority >= Priority::High);
-        let touched = 10 * self.touched.len() as i64 + if matters { 20 } else { 0 };
+        let is_important = self.touched.iter().any(|priority| *priority >= Priority::High);
+        let touched = 10 * self.touched.len() as i64 + if is_important { 20 } else { 0 };
         let value = base - touched - 5 * (self.shift / 120).min(5);
         Score::clamped(value as f64 / 100.0 * solved as f64 / conflicts as f64)
     }
@@ -134,7 +134,7 @@ impl<'a> ResolutionContext<'a> {
         let before = availability.conflicts(&availability.shifted_to(&event.span));
         let mut with_event = snapshot.clone();
         with_event.apply(CalendarChange::Event(Box::new(event.clone())));
-        let formatter = ConflictFormatter::to(snapshot, Viewer::Member(requester))?;
+        let formatter = ConflictFormatter::for_viewer(snapshot, Viewer::Member(requester))?;
         Ok(Self { snapshot, event, requester, now, with_event, availability, before, formatter })
     }
 
@@ -166,18 +166,18 @@ impl<'a> ResolutionContext<'a> {
         let (after, changes) = apply_resolution(self.snapshot, self.event, &resolution, self.requester, self.now)?;
         let mut copy = self.snapshot.clone();
         changes.iter().for_each(|change| copy.apply(change.clone()));
-        let ChangeConflicts { of_event: left, of_other_events: others } =
+        let ChangeConflicts { of_event: conflicts_after, of_other_events: others } =
             detect_change_conflicts(&self.with_event, &copy, (&after, &changes), self.requester, self.now)?;
         let is_new = |conflict: &&Conflict| !conflicts.iter().any(|old| old.id == conflict.id);
-        let is_left = |conflict: &&Conflict| left.iter().any(|left| left.id == conflict.id);
+        let remains = |conflict: &&Conflict| conflicts_after.iter().any(|after| after.id == conflict.id);
         let solved: Vec<String> =
-            conflicts.iter().filter(|conflict| !is_left(conflict)).map(|conflict| conflict.id.clone()).collect();
-        let harms = left.iter().filter(is_new).any(|conflict| conflict.severity.is_blocking());
-        if solved.is_empty() || harms || !others.is_empty() {
+            conflicts.iter().filter(|conflict| !remains(conflict)).map(|conflict| conflict.id.clone()).collect();
+        let causes_conflict = conflicts_after.iter().filter(is_new).any(|conflict| conflict.severity.is_blocking());
+        if solved.is_empty() || causes_conflict || !others.is_empty() {
             return Ok(None);
         }
-        resolution.side_effects.extend(left.iter().filter(is_new).map(|conflict| conflict.details.clone()));
-        let remaining = conflicts.iter().filter(is_left);
+        resolution.side_effects.extend(conflicts_after.iter().filter(is_new).map(|conflict| conflict.details.clone()));
+        let remaining = conflicts.iter().filter(remains);
         resolution.side_effects.extend(remaining.map(|conflict| format!("Remaining conflict: {}", conflict.details)));
         resolution.score = plan.score(solved.len(), conflicts.len());
         resolution.conflicts_resolved = solved;

@@ -98,7 +98,7 @@ pub(crate) async fn resolution(
             let answer = interrupts
                 .raise_with_schema(
                     "resolution",
-                    question(&state, &resolution_data),
+                    interrupt_payload(&state, &resolution_data),
                     &resolution_question(&resolution_data),
                     Some(schema(&resolution_data)?),
                 )
@@ -126,9 +126,9 @@ pub(crate) async fn resolution(
 
 async fn search(state: &FamilySchedulerState, context: &SchedulerContext, cx: &TaskContext) -> Result<ResolutionData> {
     let (now, snapshot) = (context.now(cx)?, context.snapshot().await?);
-    let drawn = request_state::plan(state)?.apply_to(&snapshot, &state.user_id, now)?;
+    let preview = request_state::plan(state)?.apply_to(&snapshot, &state.user_id, now)?;
     let conflicts = state.detected_conflicts.clone().unwrap_or_default().conflicts;
-    propose_resolutions(&drawn.snapshot, &drawn.event, &conflicts, &state.user_id, now)
+    propose_resolutions(&preview.snapshot, &preview.event, &conflicts, &state.user_id, now)
 }
 
 fn resolution_update(
@@ -156,7 +156,7 @@ fn resolution_question(resolution_data: &ResolutionData) -> String {
     }
 }
 
-fn question(state: &FamilySchedulerState, resolution_data: &ResolutionData) -> Value {
+fn interrupt_payload(state: &FamilySchedulerState, resolution_data: &ResolutionData) -> Value {
     json!({
         "kind": "resolution",
         "question": resolution_question(resolution_data),
@@ -172,8 +172,8 @@ fn schema(resolution_data: &ResolutionData) -> Result<Value> {
         resolution_data.proposed_resolutions.iter().map(|resolution| resolution.resolution_id.as_str()).collect();
     // The schema is embedded in another one, where references to its own definitions would not resolve.
     let schema_settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
-    let mut changed = json(&schema_settings.into_generator().into_root_schema_for::<EditedResolution>())?;
-    changed["properties"]["resolution_id"] = json!({ "enum": ids });
+    let mut edited_schema = json(&schema_settings.into_generator().into_root_schema_for::<EditedResolution>())?;
+    edited_schema["properties"]["resolution_id"] = json!({ "enum": ids });
     let alternative = |name: &str, schema: Value| {
         json!({
             "type": "object", "properties": { name: schema }, "required": [name], "additionalProperties": false,
@@ -183,7 +183,7 @@ fn schema(resolution_data: &ResolutionData) -> Result<Value> {
         "anyOf": [
             alternative("resolution_id", json!({ "enum": ids })),
             alternative("decline", json!({ "const": true })),
-            alternative("resolution", changed),
+            alternative("resolution", edited_schema),
         ],
     }))
 }

@@ -15,8 +15,8 @@ pub(crate) async fn resource_manager(
     context: RunContext<SchedulerContext>,
     cx: TaskContext,
 ) -> Result<FamilySchedulerStateUpdate, NodeError> {
-    let worked = check_resources(&state, &context, &cx).await;
-    or_record_error(worked, (&state, AgentName::ResourceManager.name()), &context, &cx).await
+    let result = check_resources(&state, &context, &cx).await;
+    or_record_error(result, (&state, AgentName::ResourceManager.name()), &context, &cx).await
 }
 
 async fn check_resources(

@@ -45,11 +45,11 @@ pub fn violations(snapshot: &CalendarSnapshot, event: &Event, span: &TimeRange) 
 }
 
 /// iCalendar property of an event: id of a soft constraint that the event may violate.
-const ACCEPTED: &str = "X-SUPERSTEP-ACCEPTED-RULE:";
+const ACCEPTED_RULE_PROPERTY: &str = "X-SUPERSTEP-ACCEPTED-RULE:";
 
 /// Returns the property line that accepts the violation of a soft constraint.
 pub(super) fn override_property(rule: &str) -> String {
-    format!("{ACCEPTED}{rule}")
+    format!("{ACCEPTED_RULE_PROPERTY}{rule}")
 }
 
 fn is_accepted(event: &Event, rule: &Constraint) -> bool {
@@ -57,7 +57,7 @@ fn is_accepted(event: &Event, rule: &Constraint) -> bool {
         && event
             .preserved_properties
             .iter()
-            .any(|line| line.strip_prefix(ACCEPTED).is_some_and(|id| id.trim() == rule.id))
+            .any(|line| line.strip_prefix(ACCEPTED_RULE_PROPERTY).is_some_and(|id| id.trim() == rule.id))
 }
 
 /// The constraints that apply to one event.
@@ -85,19 +85,19 @@ pub(super) struct CheckedOccurrence<'a, 's> {
     /// Series group of the event in the busy index.
     pub(super) series_group: Option<usize>,
     /// All instances of the event including this one, earliest first.
-    pub(super) own: &'s [TimeRange],
+    pub(super) instances: &'s [TimeRange],
     /// Instances of the overrides of the event, or of the series if the event is an override.
-    pub(super) rest: &'s [TimeRange],
+    pub(super) related_instances: &'s [TimeRange],
 }
 
 impl ConstraintSet {
     /// Selects the active constraints of the participants.
     pub(super) fn new(snapshot: &CalendarSnapshot, event: &Event) -> Result<Self> {
         let takes_part = |member: &String| event.participants.iter().any(|participant| participant.member == *member);
-        let bears = |rule: &&Arc<Constraint>| {
+        let applies = |rule: &&Arc<Constraint>| {
             rule.is_active && rule.member.as_ref().is_none_or(takes_part) && !is_accepted(event, rule)
         };
-        let rules = snapshot.rules.values().filter(bears).cloned().collect();
+        let rules = snapshot.rules.values().filter(applies).cloned().collect();
         Ok(Self {
             zone: NamedTimeZone::from_iana_name(&snapshot.family.zone)?,
             week_start: snapshot.family.week_start,
@@ -115,36 +115,44 @@ impl ConstraintSet {
     }
 
     /// Returns the constraints that one instance of an event violates.
-    pub(super) fn violations<'a>(&'a self, case: &CheckedOccurrence<'a, '_>) -> Vec<Violation<'a>> {
-        self.rules.iter().flat_map(|rule| self.violations_of(rule, case)).collect()
+    pub(super) fn violations<'a>(&'a self, occurrence: &CheckedOccurrence<'a, '_>) -> Vec<Violation<'a>> {
+        self.rules.iter().flat_map(|rule| self.violations_of(rule, occurrence)).collect()
     }
 
     /// Returns true if one instance of an event violates a hard constraint.
-    pub(super) fn forbids(&self, case: &CheckedOccurrence<'_, '_>) -> bool {
+    pub(super) fn forbids(&self, occurrence: &CheckedOccurrence<'_, '_>) -> bool {
         let mut hard = self.rules.iter().filter(|rule| rule.strength == ConstraintStrength::Hard);
-        hard.any(|rule| !self.violations_of(rule, case).is_empty())
+        hard.any(|rule| !self.violations_of(rule, occurrence).is_empty())
     }
 
-    fn violations_of<'a>(&'a self, rule: &'a Arc<Constraint>, case: &CheckedOccurrence<'a, '_>) -> Vec<Violation<'a>> {
-        let for_each = |is_broken: &dyn Fn(&str) -> bool| -> Vec<Violation<'a>> {
-            let members = case.event.participants.iter().map(|participant| participant.member.as_str());
-            let theirs = members.filter(|member| rule.member.as_deref().is_none_or(|of| of == *member));
-            theirs.filter(|member| is_broken(member)).map(|member| Violation { rule, member: Some(member) }).collect()
+    fn violations_of<'a>(
+        &'a self,
+        rule: &'a Arc<Constraint>,
+        occurrence: &CheckedOccurrence<'a, '_>,
+    ) -> Vec<Violation<'a>> {
+        let check_members = |is_broken: &dyn Fn(&str) -> bool| -> Vec<Violation<'a>> {
+            let members = occurrence.event.participants.iter().map(|participant| participant.member.as_str());
+            let affected_members =
+                members.filter(|member| rule.member.as_deref().is_none_or(|affected| affected == *member));
+            affected_members
+                .filter(|member| is_broken(member))
+                .map(|member| Violation { rule, member: Some(member) })
+                .collect()
         };
         let is_broken = match &rule.kind {
             ConstraintKind::MinGapMinutes { minutes } => {
-                return for_each(&|member| is_too_close(case, member, *minutes));
+                return check_members(&|member| is_too_close(occurrence, member, *minutes));
             }
             ConstraintKind::MaxEventsPerDay { count } => {
-                let day = self.day_of(case.span.start);
-                return for_each(&|member| counted(case, member, day) > *count as usize);
+                let day = self.day_of(occurrence.span.start);
+                return check_members(&|member| event_count(occurrence, member, day) > *count as usize);
             }
             ConstraintKind::MaxEventsPerWeek { count } => {
-                let week = self.week_of(case.span.start);
-                return for_each(&|member| counted(case, member, week) > *count as usize);
+                let week = self.week_of(occurrence.span.start);
+                return check_members(&|member| event_count(occurrence, member, week) > *count as usize);
             }
-            ConstraintKind::ResourcePriority { resource, members } => is_outranked(case, resource, members),
-            kind => !case.event.is_all_day && self.is_bad_time(kind, &case.span),
+            ConstraintKind::ResourcePriority { resource, members } => is_outranked(occurrence, resource, members),
+            kind => !occurrence.event.is_all_day && self.is_bad_time(kind, &occurrence.span),
         };
         is_broken.then_some(Violation { rule, member: rule.member.as_deref() }).into_iter().collect()
     }
@@ -215,43 +223,48 @@ fn weekday(date: Date) -> u8 {
 
 /// Returns true if another event of the member is closer than `minutes`. Overlapping events are a conflict of their own
 /// and are ignored here.
-fn is_too_close(case: &CheckedOccurrence<'_, '_>, member: &str, minutes: u32) -> bool {
-    let busy = case.busy;
-    let padded = pad(&case.span, i64::from(minutes));
+fn is_too_close(occurrence: &CheckedOccurrence<'_, '_>, member: &str, minutes: u32) -> bool {
+    let busy = occurrence.busy;
+    let padded = pad(&occurrence.span, i64::from(minutes));
     let others = busy
         .for_member(member, padded)
-        .filter(|entry| Some(busy.indexed_event(entry).series_group) != case.series_group);
+        .filter(|entry| Some(busy.indexed_event(entry).series_group) != occurrence.series_group);
     // All instances have the same duration, so `take_while` may stop at the first one that ended before the range.
-    let upto = case.own.partition_point(|own| own.start < padded.end);
-    let own = case.own[..upto].iter().rev().take_while(|own| own.end > padded.start);
-    let rest = case.rest.iter().filter(|rest| rest.overlaps(&padded));
-    others.map(|entry| &entry.span).chain(own).chain(rest).any(|other| !other.overlaps(&case.span))
+    let end = occurrence.instances.partition_point(|own| own.start < padded.end);
+    let own = occurrence.instances[..end].iter().rev().take_while(|own| own.end > padded.start);
+    let rest = occurrence.related_instances.iter().filter(|rest| rest.overlaps(&padded));
+    others.map(|entry| &entry.span).chain(own).chain(rest).any(|other| !other.overlaps(&occurrence.span))
 }
 
 /// Counts the events of a member that start in a time range, including this one.
-fn counted(case: &CheckedOccurrence<'_, '_>, member: &str, within: Option<TimeRange>) -> usize {
-    let Some(within) = within else { return 0 };
-    let from = case.own.partition_point(|own| own.start < within.start);
-    let to = case.own.partition_point(|own| own.start < within.end);
-    let is_another = |own: &&TimeRange| own.start != case.span.start;
-    let is_in = |rest: &&TimeRange| within.start <= rest.start && rest.start < within.end;
-    let own = case.own[from..to].iter().chain(case.rest.iter().filter(is_in)).filter(is_another).count();
-    case.busy.starting(member, &within, case.series_group) + own + 1
+fn event_count(occurrence: &CheckedOccurrence<'_, '_>, member: &str, range: Option<TimeRange>) -> usize {
+    let Some(range) = range else { return 0 };
+    let from = occurrence.instances.partition_point(|own| own.start < range.start);
+    let to = occurrence.instances.partition_point(|own| own.start < range.end);
+    let is_another = |own: &&TimeRange| own.start != occurrence.span.start;
+    let is_in = |rest: &&TimeRange| range.start <= rest.start && rest.start < range.end;
+    let own = occurrence.instances[from..to]
+        .iter()
+        .chain(occurrence.related_instances.iter().filter(is_in))
+        .filter(is_another)
+        .count();
+    occurrence.busy.count_starting(member, &range, occurrence.series_group) + own + 1
 }
 
 /// Returns true if a member with higher priority needs the resource at the same time and its capacity is exceeded.
-fn is_outranked(case: &CheckedOccurrence<'_, '_>, resource: &str, members: &[String]) -> bool {
-    let (snapshot, busy) = (case.snapshot, case.busy);
-    if !case.event.resources.iter().any(|used| used == resource) {
+fn is_outranked(occurrence: &CheckedOccurrence<'_, '_>, resource: &str, members: &[String]) -> bool {
+    let (snapshot, busy) = (occurrence.snapshot, occurrence.busy);
+    if !occurrence.event.resources.iter().any(|used| used == resource) {
         return false;
     }
     let users = busy
-        .for_resource(resource, case.span)
-        .filter(|entry| Some(busy.indexed_event(entry).series_group) != case.series_group);
+        .for_resource(resource, occurrence.span)
+        .filter(|entry| Some(busy.indexed_event(entry).series_group) != occurrence.series_group);
     let (spans, ranks): (Vec<TimeRange>, Vec<usize>) =
         users.map(|entry| (entry.span, rank(&busy.indexed_event(entry).event, members))).unzip();
     let capacity = snapshot.resources.get(resource).map_or(0, |resource| resource.capacity as usize);
-    peak_usage(&spans, &case.span).len() >= capacity && ranks.iter().any(|other| *other < rank(case.event, members))
+    peak_usage(&spans, &occurrence.span).len() >= capacity
+        && ranks.iter().any(|other| *other < rank(occurrence.event, members))
 }
 
 /// Returns the best rank of the participants in a priority list. Participants who are not in the list rank last.

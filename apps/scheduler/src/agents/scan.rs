@@ -30,7 +30,7 @@ pub const MAX_CONFLICTS: usize = 1_000;
 /// Returns an error if a recurrence rule or a time zone in the snapshot is invalid.
 pub fn scan_conflicts(snapshot: &CalendarSnapshot, now: Time) -> Result<Vec<Conflict>> {
     let zone = NamedTimeZone::from_iana_name(&snapshot.family.zone)?;
-    find_conflicts(snapshot, year_from(&zone, now)?, ConflictFormatter::to(snapshot, Viewer::Family)?)
+    find_conflicts(snapshot, year_from(&zone, now)?, ConflictFormatter::for_viewer(snapshot, Viewer::Family)?)
 }
 
 /// Detects conflicts among confirmed events in a time range, worded for a viewer.
@@ -39,18 +39,18 @@ pub(super) fn scan_conflicts_within(
     time: TimeRange,
     viewer: Viewer<'_>,
 ) -> Result<Vec<Conflict>> {
-    find_conflicts(snapshot, time, ConflictFormatter { range: "", ..ConflictFormatter::to(snapshot, viewer)? })
+    find_conflicts(snapshot, time, ConflictFormatter { range: "", ..ConflictFormatter::for_viewer(snapshot, viewer)? })
 }
 
 fn find_conflicts(
     snapshot: &CalendarSnapshot,
-    within: TimeRange,
+    range: TimeRange,
     formatter: ConflictFormatter<'_>,
 ) -> Result<Vec<Conflict>> {
-    let is_wanted = |event: &Event| event.status == EventStatus::Confirmed && !is_transparent(event);
+    let is_checked = |event: &Event| event.status == EventStatus::Confirmed && !is_transparent(event);
     // Constraints depend on the surrounding days and weeks.
-    let busy = BusyIndex::new(snapshot, &pad(&within, 8 * MINUTES_A_DAY), is_wanted)?;
-    let scan = ConflictScan { snapshot, within, busy, formatter };
+    let busy = BusyIndex::new(snapshot, &pad(&range, 8 * MINUTES_A_DAY), is_checked)?;
+    let scan = ConflictScan { snapshot, range, busy, formatter };
     let mut conflicts = scan.people();
     conflicts.extend(scan.resources());
     conflicts.extend(scan.rules()?);
@@ -61,7 +61,7 @@ fn find_conflicts(
 
 struct ConflictScan<'a> {
     snapshot: &'a CalendarSnapshot,
-    within: TimeRange,
+    range: TimeRange,
     busy: BusyIndex,
     formatter: ConflictFormatter<'a>,
 }
@@ -97,8 +97,8 @@ impl ConflictScan<'_> {
     /// the sweep stops at the maximum number of conflicts.
     fn sweep_member<'e>(&self, member: &str, entries: impl Iterator<Item = &'e BusyEntry>, overlaps: &mut OverlapMap) {
         let mut open: Vec<&BusyEntry> = Vec::new();
-        let mut own = BTreeSet::new();
-        for entry in entries.filter(|entry| entry.span.overlaps(&self.within)) {
+        let mut pairs = BTreeSet::new();
+        for entry in entries.filter(|entry| entry.span.overlaps(&self.range)) {
             open.retain(|other| other.span.end > entry.span.start);
             let is_other = |other: &&&BusyEntry| {
                 self.busy.indexed_event(other).series_group != self.busy.indexed_event(entry).series_group
@@ -108,8 +108,8 @@ impl ConflictScan<'_> {
                     severity(&self.busy.indexed_event(other).event, &self.busy.indexed_event(entry).event, member);
                 let overlap = self.record_overlap(&[other, entry], severity, overlaps);
                 overlap.members.insert(member.to_owned());
-                own.insert((other.event, entry.event));
-                if own.len() >= MAX_CONFLICTS {
+                pairs.insert((other.event, entry.event));
+                if pairs.len() >= MAX_CONFLICTS {
                     return;
                 }
             }
@@ -121,43 +121,48 @@ impl ConflictScan<'_> {
         let mut conflicts = Vec::new();
         for (resource, entries) in self.busy.by_resource() {
             let Some(resource_record) = self.snapshot.resources.get(resource) else { continue };
-            let mut crowds = OverlapMap::new();
+            let mut overlaps = OverlapMap::new();
             let mut open: Vec<&BusyEntry> = Vec::new();
-            for entry in entries.filter(|entry| entry.span.overlaps(&self.within)) {
+            for entry in entries.filter(|entry| entry.span.overlaps(&self.range)) {
                 open.retain(|other| other.span.end > entry.span.start);
                 open.push(entry);
                 if open.len() > resource_record.capacity as usize {
                     let events = open.iter().map(|entry| &self.busy.indexed_event(entry).event);
                     let is_critical = events.into_iter().any(|event| event.priority == Priority::Critical);
                     let severity = if is_critical { Severity::Critical } else { Severity::High };
-                    self.record_overlap(&open, severity, &mut crowds);
+                    self.record_overlap(&open, severity, &mut overlaps);
                 }
-                if crowds.len() >= MAX_CONFLICTS {
+                if overlaps.len() >= MAX_CONFLICTS {
                     break;
                 }
             }
-            conflicts.extend(crowds.iter().map(|(pair, crowd)| {
+            conflicts.extend(overlaps.iter().map(|(pair, overlap)| {
                 let text = format!(
                     "{} is not enough for {}",
                     words::resource_as_subject(&resource_record.name),
-                    self.titles(crowd)
+                    self.titles(overlap)
                 );
                 let id = format!("resource_conflict:{resource}");
-                self.conflict(&id, ConflictType::ResourceConflict, pair, (crowd, text))
+                self.conflict(&id, ConflictType::ResourceConflict, pair, (overlap, text))
             }));
         }
         conflicts
     }
 
     /// Records an overlap. The first and the last of the overlapping events identify it.
-    fn record_overlap<'m>(&self, met: &[&BusyEntry], severity: Severity, all: &'m mut OverlapMap) -> &'m mut Overlap {
-        let (first, last) = (met[0], met[met.len() - 1]);
+    fn record_overlap<'m>(
+        &self,
+        overlapping: &[&BusyEntry],
+        severity: Severity,
+        all: &'m mut OverlapMap,
+    ) -> &'m mut Overlap {
+        let (first, last) = (overlapping[0], overlapping[overlapping.len() - 1]);
         let pair = (first.event.min(last.event), first.event.max(last.event));
         let overlap = all.entry(pair).or_insert_with(|| Overlap {
             times: BTreeSet::new(),
             severity,
             members: BTreeSet::new(),
-            events: met.iter().map(|entry| self.busy.indexed_event(entry).event.clone()).collect(),
+            events: overlapping.iter().map(|entry| self.busy.indexed_event(entry).event.clone()).collect(),
         });
         overlap.times.insert(last.span);
         overlap.severity = overlap.severity.max(severity);
@@ -170,16 +175,16 @@ impl ConflictScan<'_> {
 
     fn conflict(
         &self,
-        kind_of_id: &str,
+        id_prefix: &str,
         kind: ConflictType,
         (one, other): &(usize, usize),
         (overlap, text): (&Overlap, String),
     ) -> (TimeRange, Conflict) {
-        let first = overlap.times.first().copied().unwrap_or(self.within);
+        let first = overlap.times.first().copied().unwrap_or(self.range);
         let latest = overlap.events.last();
         let id = |index: usize| &self.busy.events()[index].event.id;
         let conflict = Conflict {
-            id: format!("{kind_of_id}:{}:{}", id(*one), id(*other)),
+            id: format!("{id_prefix}:{}:{}", id(*one), id(*other)),
             kind,
             severity: overlap.severity,
             conflicting_event_id: latest.map(|event| event.id.clone()),
@@ -196,29 +201,30 @@ impl ConflictScan<'_> {
             times.entry(entry.event).or_default().push(entry.span);
         }
         // Groups each series with its overrides, so that only these few are checked per event.
-        let mut wholes: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        let mut series_groups: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for index in times.keys() {
-            wholes.entry(self.busy.events()[*index].series_group).or_default().push(*index);
+            series_groups.entry(self.busy.events()[*index].series_group).or_default().push(*index);
         }
         let mut conflicts = Vec::new();
-        for (index, own) in &times {
+        for (index, instances) in &times {
             let indexed = &self.busy.events()[*index];
-            let book = ConstraintSet::new(self.snapshot, &indexed.event)?;
-            let others = wholes.get(&indexed.series_group).into_iter().flatten().filter(|other| *other != index);
-            let rest: Vec<TimeRange> = others.filter_map(|other| times.get(other)).flatten().copied().collect();
+            let constraints = ConstraintSet::new(self.snapshot, &indexed.event)?;
+            let others = series_groups.get(&indexed.series_group).into_iter().flatten().filter(|other| *other != index);
+            let related_instances: Vec<TimeRange> =
+                others.filter_map(|other| times.get(other)).flatten().copied().collect();
             let mut by_rule = BTreeMap::new();
-            for span in own.iter().filter(|span| span.overlaps(&self.within)) {
+            for span in instances.iter().filter(|span| span.overlaps(&self.range)) {
                 let (snapshot, busy, event) = (self.snapshot, &self.busy, indexed.event.as_ref());
-                let case = CheckedOccurrence {
+                let occurrence = CheckedOccurrence {
                     snapshot,
                     busy,
                     event,
                     span: *span,
                     series_group: Some(indexed.series_group),
-                    own,
-                    rest: &rest,
+                    instances,
+                    related_instances: &related_instances,
                 };
-                self.violations(&book, &case, &mut by_rule);
+                self.violations(&constraints, &occurrence, &mut by_rule);
             }
             for raw in by_rule.into_values() {
                 let mut conflict = raw.conflict_with_owner(&indexed.event, &self.formatter);
@@ -232,18 +238,18 @@ impl ConflictScan<'_> {
 
     fn violations(
         &self,
-        book: &ConstraintSet,
-        case: &CheckedOccurrence<'_, '_>,
+        constraints: &ConstraintSet,
+        occurrence: &CheckedOccurrence<'_, '_>,
         all: &mut BTreeMap<ConflictKey, RawConflict>,
     ) {
-        let mut here: BTreeMap<&str, RawConflict> = BTreeMap::new();
-        for violation in book.violations(case) {
-            let conflict = here
+        let mut by_rule: BTreeMap<&str, RawConflict> = BTreeMap::new();
+        for violation in constraints.violations(occurrence) {
+            let conflict = by_rule
                 .entry(&violation.rule.id)
-                .or_insert_with(|| RawConflict::from_constraint(violation.rule, case.span));
+                .or_insert_with(|| RawConflict::from_constraint(violation.rule, occurrence.span));
             conflict.members.extend(violation.member.map(str::to_owned));
         }
-        here.into_values().for_each(|conflict| conflict.add_to(all));
+        by_rule.into_values().for_each(|conflict| conflict.add_to(all));
     }
 }
 

@@ -20,8 +20,8 @@ pub(crate) async fn scheduling(
     context: RunContext<SchedulerContext>,
     cx: TaskContext,
 ) -> Result<FamilySchedulerStateUpdate, NodeError> {
-    let worked = search(&state, &context, &cx).await;
-    or_record_error(worked, (&state, AgentName::Scheduling.name()), &context, &cx).await
+    let result = search(&state, &context, &cx).await;
+    or_record_error(result, (&state, AgentName::Scheduling.name()), &context, &cx).await
 }
 
 async fn search(
@@ -67,7 +67,7 @@ async fn search(
             event.span = span;
             propose((**event).clone(), context, &state.user_id).await?;
         }
-        PlannedAction::Modify(difference) => difference.time = Some(span).filter(|_| is_moved),
+        PlannedAction::Modify(modification) => modification.time = Some(span).filter(|_| is_moved),
     }
     let event = plan.apply_to(&snapshot, &state.user_id, now)?.next_instance(now)?;
     Ok(update
@@ -77,16 +77,16 @@ async fn search(
 }
 
 /// Returns the search window as the end of a sentence: `on Saturday 10 January`.
-pub(crate) fn search_window_text(zone: &NamedTimeZone, within: Option<&TimeRange>) -> String {
-    let Some(within) = within else { return "in the next two weeks".to_owned() };
-    let (start, end) = (zone.to_local(within.start), zone.to_local(within.end));
+pub(crate) fn search_window_text(zone: &NamedTimeZone, window: Option<&TimeRange>) -> String {
+    let Some(window) = window else { return "in the next two weeks".to_owned() };
+    let (start, end) = (zone.to_local(window.start), zone.to_local(window.end));
     let midnight = jiff::civil::Time::midnight();
     let last = end.date().yesterday().unwrap_or(end.date());
     match (start.time() == midnight, end.time() == midnight) {
         (true, true) if start.date() == last => format!("on {}", words::day(last)),
         (true, true) => format!("from {} to {}", words::day(start.date()), words::day(last)),
-        _ if start.date() == end.date() => format!("on {}", words::format_range(zone, within)),
-        _ => format!("from {}", words::format_range(zone, within)),
+        _ if start.date() == end.date() => format!("on {}", words::format_range(zone, window)),
+        _ => format!("from {}", words::format_range(zone, window)),
     }
 }
 

@@ -32,7 +32,7 @@ pub struct SlotRequest {
 }
 
 /// Number of days to search, including the first.
-const DAYS: i64 = 14;
+const SEARCH_DAYS: i64 = 14;
 /// Maximum number of candidates.
 const MAX_CANDIDATES: usize = 5;
 /// Gaps shorter than this many minutes lower the score.
@@ -62,17 +62,17 @@ pub fn find_slots(snapshot: &CalendarSnapshot, request: &SlotRequest, now: Time)
         horizon,
     };
     let mut slots = Vec::new();
-    let mut is_enough = false;
+    let mut is_requested_free = false;
     if let Some(requested) = &request.requested_range {
         let spans = search.spans_at(requested)?.unwrap_or_else(|| vec![*requested]);
-        is_enough = search.availability.is_free(&spans);
-        let lost = if is_enough { search.penalty(&spans) } else { 100 };
-        slots.push(search.slot(&spans, lost)?);
+        is_requested_free = search.availability.is_free(&spans);
+        let penalty = if is_requested_free { search.penalty(&spans) } else { 100 };
+        slots.push(search.slot(&spans, penalty)?);
     }
-    if let Some(range) = range.filter(|_| !is_enough) {
-        let others = search.on_grid(&range, minutes)?;
+    if let Some(range) = range.filter(|_| !is_requested_free) {
+        let others = search.free_slots(&range, minutes)?;
         for other in others.iter().take(MAX_CANDIDATES - slots.len()) {
-            slots.push(search.slot(&other.spans, other.lost)?);
+            slots.push(search.slot(&other.spans, other.penalty)?);
         }
     }
     Ok(SchedulingData { recommended_time: slots.first().map(|slot| slot.start_time), candidate_times: slots })
@@ -87,7 +87,7 @@ fn range(family: &NamedTimeZone, request: &SlotRequest, now: Time) -> Result<Opt
         Some(requested) => midnight(family, requested.start, 0)?.max(now),
         None => now,
     };
-    Ok(TimeRange::new(start, midnight(family, start, DAYS)?))
+    Ok(TimeRange::new(start, midnight(family, start, SEARCH_DAYS)?))
 }
 
 fn horizon(family: &NamedTimeZone, request: &SlotRequest, range: Option<TimeRange>) -> Result<TimeRange> {
@@ -113,35 +113,35 @@ struct SlotSearch<'a> {
 /// A candidate: all instances of the event, and the score penalty in hundredths.
 struct SlotCandidate {
     spans: Vec<TimeRange>,
-    lost: i64,
+    penalty: i64,
 }
 
 impl SlotSearch<'_> {
     /// Returns the best free grid times, best first.
-    fn on_grid(&self, range: &TimeRange, minutes: i64) -> Result<Vec<SlotCandidate>> {
+    fn free_slots(&self, range: &TimeRange, minutes: i64) -> Result<Vec<SlotCandidate>> {
         let windows = shared_day_windows(self.snapshot, &required_participants(self.event), range)?;
-        let mut at_day: Option<(Date, Option<Vec<TimeRange>>)> = None;
+        let mut day_spans: Option<(Date, Option<Vec<TimeRange>>)> = None;
         let mut first_day: Option<Date> = None;
         let mut best: Vec<SlotCandidate> = Vec::new();
-        for cell in grid_slots(&windows, minutes) {
-            let day = self.family.to_local(cell.start).date();
+        for slot in grid_slots(&windows, minutes) {
+            let day = self.family.to_local(slot.start).date();
             let days_later = first_day.map_or(0, |first| i64::from((day - first).get_days()));
             // Later days start with a higher penalty, and the earlier time wins a tie, so no later cell can enter
             // the result.
-            if best.get(MAX_CANDIDATES - 1).is_some_and(|last| last.lost <= 5 * days_later) {
+            if best.get(MAX_CANDIDATES - 1).is_some_and(|last| last.penalty <= 5 * days_later) {
                 break;
             }
             // Within a day all instances of a series shift alike, so the instances are computed once per day.
-            if at_day.as_ref().is_none_or(|(of, _)| *of != day) {
-                at_day = Some((day, self.spans_at(&cell)?));
+            if day_spans.as_ref().is_none_or(|(cached_day, _)| *cached_day != day) {
+                day_spans = Some((day, self.spans_at(&slot)?));
             }
-            let Some((_, Some(at_day))) = &at_day else { continue };
-            let spans = shifted(at_day, between(at_day[0].start, cell.start), between(cell.start, cell.end));
+            let Some((_, Some(day_spans))) = &day_spans else { continue };
+            let spans = shifted(day_spans, between(day_spans[0].start, slot.start), between(slot.start, slot.end));
             if self.availability.is_free(&spans) {
                 first_day.get_or_insert(day);
-                let lost = (self.penalty(&spans) + 5 * days_later).min(100);
-                let position = best.partition_point(|other| other.lost <= lost);
-                best.insert(position, SlotCandidate { spans, lost });
+                let penalty = (self.penalty(&spans) + 5 * days_later).min(100);
+                let position = best.partition_point(|other| other.penalty <= penalty);
+                best.insert(position, SlotCandidate { spans, penalty });
             }
         }
         Ok(best)
@@ -155,9 +155,9 @@ impl SlotSearch<'_> {
         }
         let event = Arc::new(Event { span: *span, ..self.event.clone() });
         let year = year_from(&self.zone, span.start)?;
-        let within = intersection(&year, &self.horizon).unwrap_or(year);
+        let range = intersection(&year, &self.horizon).unwrap_or(year);
         let spans: Vec<TimeRange> =
-            self.snapshot.instances_of(&event, &within)?.iter().map(|instance| instance.span).collect();
+            self.snapshot.instances_of(&event, &range)?.iter().map(|instance| instance.span).collect();
         Ok(Some(spans).filter(|spans| spans.first().is_some_and(|first| first.start == span.start)))
     }
 
@@ -181,7 +181,7 @@ impl SlotSearch<'_> {
         3 * weights + 20 * i64::try_from(missing).unwrap_or(0) + gap
     }
 
-    fn slot(&self, spans: &[TimeRange], lost: i64) -> Result<TimeSlot> {
+    fn slot(&self, spans: &[TimeRange], penalty: i64) -> Result<TimeSlot> {
         let first = in_time_zone(&self.zone, &spans[0])?;
         let missing = self.availability.unavailable_participants(spans);
         let has_time = |id: &&String| !missing.iter().any(|participant| participant.member == **id);
@@ -195,7 +195,7 @@ impl SlotSearch<'_> {
         Ok(TimeSlot {
             start_time: first.start,
             end_time: first.end,
-            score: Score::clamped(f64::from(100 - u8::try_from(lost.clamp(0, 100)).unwrap_or(100)) / 100.0),
+            score: Score::clamped(f64::from(100 - u8::try_from(penalty.clamp(0, 100)).unwrap_or(100)) / 100.0),
             available_participants: members.filter(has_time).cloned().collect(),
             constraint_violations: violations,
         })

@@ -82,9 +82,9 @@ pub(crate) fn can_modify_instances(
     snapshot: &CalendarSnapshot,
     member: &str,
     event: &Event,
-    which: SeriesSelection,
+    selection: SeriesSelection,
 ) -> bool {
-    let others = event.recurrence_override.as_ref().filter(|_| !matches!(which, SeriesSelection::This(_)));
+    let others = event.recurrence_override.as_ref().filter(|_| !matches!(selection, SeriesSelection::This(_)));
     let series = others.and_then(|replaced| snapshot.events.get(&replaced.series));
     can_modify(snapshot, member, event) && series.is_none_or(|series| can_modify(snapshot, member, series))
 }
@@ -92,19 +92,19 @@ pub(crate) fn can_modify_instances(
 /// Returns the snapshot with only the events a member may see. Messages of the member are parsed against this
 /// snapshot, so that hidden events cannot be matched.
 pub(crate) fn visible_snapshot(snapshot: &CalendarSnapshot, member: &str) -> CalendarSnapshot {
-    let mut seen = snapshot.clone();
+    let mut visible = snapshot.clone();
     for event in snapshot.events.values().filter(|event| !can_see_details(snapshot, member, event)) {
-        seen.apply(CalendarChange::RemoveEvent(event.id.clone()));
+        visible.apply(CalendarChange::RemoveEvent(event.id.clone()));
         // A hidden override would let its instance reappear at the old time, so that instance is excluded.
         let Some(replaced) = &event.recurrence_override else { continue };
-        let Some(series) = seen.events.get(&replaced.series).filter(|series| series.status <= event.status) else {
+        let Some(series) = visible.events.get(&replaced.series).filter(|series| series.status <= event.status) else {
             continue;
         };
         let mut series = series.as_ref().clone();
         if let Some(recurrence) = &mut series.recurrence {
             recurrence.exdates.push(replaced.start);
-            seen.apply(CalendarChange::Event(Box::new(series)));
+            visible.apply(CalendarChange::Event(Box::new(series)));
         }
     }
-    seen
+    visible
 }

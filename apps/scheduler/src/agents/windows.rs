@@ -13,8 +13,8 @@ pub(super) const GRID_MINUTES: i64 = 15;
 /// Returns the required participants; all participants if none is required.
 pub(super) fn required_participants(event: &Event) -> Vec<&str> {
     let required = || event.participants.iter().filter(|participant| participant.is_required);
-    let everybody = required().next().is_none();
-    let needed = event.participants.iter().filter(|participant| everybody || participant.is_required);
+    let none_is_required = required().next().is_none();
+    let needed = event.participants.iter().filter(|participant| none_is_required || participant.is_required);
     needed.map(|participant| participant.member.as_str()).collect()
 }
 
@@ -32,8 +32,8 @@ pub(super) fn shared_day_windows(
     let mut shared: Option<Vec<TimeRange>> = None;
     for member in people {
         let zone = NamedTimeZone::from_iana_name(member.zone.as_deref().unwrap_or(&snapshot.family.zone))?;
-        let theirs = days(&zone, &member.preferences, range)?;
-        shared = Some(shared.map_or_else(|| theirs.clone(), |shared| in_both(&shared, &theirs)));
+        let member_windows = days(&zone, &member.preferences, range)?;
+        shared = Some(shared.map_or_else(|| member_windows.clone(), |shared| intersections(&shared, &member_windows)));
     }
     Ok(shared.unwrap_or_default())
 }
@@ -59,7 +59,7 @@ fn days(zone: &NamedTimeZone, preferences: &Preferences, range: &TimeRange) -> R
 }
 
 /// Returns the intersections of two sorted lists.
-fn in_both(one: &[TimeRange], other: &[TimeRange]) -> Vec<TimeRange> {
+fn intersections(one: &[TimeRange], other: &[TimeRange]) -> Vec<TimeRange> {
     let (mut index, mut other_index, mut both) = (0, 0, Vec::new());
     while let (Some(first), Some(second)) = (one.get(index), other.get(other_index)) {
         both.extend(intersection(first, second));
@@ -73,33 +73,33 @@ fn in_both(one: &[TimeRange], other: &[TimeRange]) -> Vec<TimeRange> {
 }
 
 /// Subtracts the sorted busy ranges from the sorted ranges.
-pub(super) fn without(stretches: &[TimeRange], busy: &[TimeRange]) -> Vec<TimeRange> {
-    let mut left = Vec::new();
-    for stretch in stretches {
-        let mut from = stretch.start;
-        for range in busy.iter().filter(|range| range.overlaps(stretch)) {
-            left.extend(TimeRange::new(from, range.start));
+pub(super) fn subtract(windows: &[TimeRange], busy: &[TimeRange]) -> Vec<TimeRange> {
+    let mut free = Vec::new();
+    for window in windows {
+        let mut from = window.start;
+        for range in busy.iter().filter(|range| range.overlaps(window)) {
+            free.extend(TimeRange::new(from, range.start));
             from = from.max(range.end);
         }
-        left.extend(TimeRange::new(from, stretch.end));
+        free.extend(TimeRange::new(from, window.end));
     }
-    left
+    free
 }
 
 /// Returns the grid times of the given duration inside the ranges, earliest first.
-pub(super) fn grid_slots(stretches: &[TimeRange], minutes: i64) -> Vec<TimeRange> {
-    let mut cells = Vec::new();
+pub(super) fn grid_slots(windows: &[TimeRange], minutes: i64) -> Vec<TimeRange> {
+    let mut slots = Vec::new();
     // A longer duration fits into no range; the limit keeps the arithmetic small.
     if minutes <= 0 || minutes > 366 * MINUTES_A_DAY {
-        return cells;
+        return slots;
     }
-    for stretch in stretches {
-        let at = |start| TimeRange::new(start, add_minutes(start, minutes)).filter(|cell| cell.end <= stretch.end);
-        let mut next = at(round_up(stretch.start, GRID_MINUTES));
-        while let Some(cell) = next {
-            cells.push(cell);
-            next = at(add_minutes(cell.start, GRID_MINUTES));
+    for window in windows {
+        let slot_at = |start| TimeRange::new(start, add_minutes(start, minutes)).filter(|slot| slot.end <= window.end);
+        let mut next = slot_at(round_up(window.start, GRID_MINUTES));
+        while let Some(slot) = next {
+            slots.push(slot);
+            next = slot_at(add_minutes(slot.start, GRID_MINUTES));
         }
     }
-    cells
+    slots
 }

@@ -50,8 +50,8 @@ impl FamilyFile {
         }
         let mut problems =
             members.iter().enumerate().filter_map(|(index, member)| Some((index, member.preferences.problem()?)));
-        if let Some((at, (pointer, fact))) = problems.next() {
-            return Err(format!("/members/{at}{pointer} {fact}"));
+        if let Some((at, (pointer, reason))) = problems.next() {
+            return Err(format!("/members/{at}{pointer} {reason}"));
         }
         if calendars.is_empty() {
             let (id, name) = ("family".to_owned(), "Family".to_owned());
@@ -78,7 +78,7 @@ mod tests {
     /// R-FAM-95, R-FAM-68: a family needs a known time zone and a parent; an error names the JSON pointer of the
     /// invalid value.
     #[test]
-    fn a_family_out_of_a_file() {
+    fn a_family_file_needs_a_time_zone_and_a_parent() {
         let mom = r#"{ "id": "ann", "name": "Ann", "role": "parent" }"#;
         let family = |zone: &str, members: &str| {
             format!(r#"{{ "family": {{ "id": "f", "name": "F", "zone": "{zone}" }}, "members": [{members}] }}"#)
@@ -86,13 +86,13 @@ mod tests {
         let read = read_snapshot(&family("Europe/Berlin", mom)).unwrap();
         assert_eq!((read.members.len(), read.calendars.len()), (1, 1));
         let child = mom.replace("parent", "child");
-        let hurried = mom.replace("\"parent\"", r#""parent", "preferences": { "default_minutes": 0 }"#);
+        let zero_duration = mom.replace("\"parent\"", r#""parent", "preferences": { "default_minutes": 0 }"#);
         for (text, part) in [
             (family("Europe/Berln", mom), "/family/zone"),
             (family("Europe/Berlin", &child), "/members has no `parent`"),
             (family("Europe/Berlin", &mom.replace("parent", "aunt")), "/members/0/role"),
             (family("Europe/Berlin", mom).replace("\"members\"", "\"people\""), "people"),
-            (family("Europe/Berlin", &hurried), "/members/0/preferences/default_minutes"),
+            (family("Europe/Berlin", &zero_duration), "/members/0/preferences/default_minutes"),
         ] {
             let error = read_snapshot(&text).unwrap_err();
             assert!(error.contains(part), "{part}: {error}");

@@ -106,18 +106,18 @@ impl Preferences {
     /// Checks constraints that the types cannot express. Returns the JSON pointer of the invalid value and the
     /// reason.
     pub(crate) fn problem(&self) -> Option<(&'static str, String)> {
-        let is_length = (1..=MAX_MINUTES).contains(&i64::from(self.default_minutes));
-        let fact = || format!("an event is at least a minute and at most {MAX_MINUTES} minutes long");
-        (!is_length).then(|| ("/preferences/default_minutes", fact()))
+        let is_valid = (1..=MAX_MINUTES).contains(&i64::from(self.default_minutes));
+        let reason = || format!("an event is at least a minute and at most {MAX_MINUTES} minutes long");
+        (!is_valid).then(|| ("/preferences/default_minutes", reason()))
     }
 }
 
-/// Derives a free id from a name. Default: `usual`, if the name has no ASCII letters or digits.
-pub(crate) fn free_id(name: &str, usual: &str, is_taken: impl Fn(&str) -> bool) -> String {
+/// Derives a free id from a name. Default: `fallback`, if the name has no ASCII letters or digits.
+pub(crate) fn free_id(name: &str, fallback: &str, is_taken: impl Fn(&str) -> bool) -> String {
     let name = name.to_lowercase();
     let name: String =
-        name.chars().map(|sign| if sign.is_ascii_alphanumeric() { sign } else { '-' }).take(40).collect();
-    let name = Some(name.trim_matches('-')).filter(|name| !name.is_empty()).unwrap_or(usual);
+        name.chars().map(|symbol| if symbol.is_ascii_alphanumeric() { symbol } else { '-' }).take(40).collect();
+    let name = Some(name.trim_matches('-')).filter(|name| !name.is_empty()).unwrap_or(fallback);
     let numbered = (2..).map(|number| format!("{name}-{number}"));
     let mut ids = std::iter::once(name.to_owned()).chain(numbered);
     ids.find(|id| !is_taken(id)).unwrap_or_default()

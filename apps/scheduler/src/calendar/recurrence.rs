@@ -37,7 +37,7 @@ const MAX_INTRADAY_INSTANCES: usize = 1_000;
 const MAX_TIMES_PER_DAY: usize = 24;
 
 /// A leap year, so that February has all of its days.
-const A_LEAP_YEAR: i16 = 2024;
+const LEAP_YEAR: i16 = 2024;
 
 /// A validated recurrence rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,8 +57,8 @@ pub struct ValidatedRule {
 /// use superstep_scheduler::zone::NamedTimeZone;
 /// let (zone, first) = (NamedTimeZone::from_iana_name("America/New_York")?, jiff::civil::date(2026, 3, 3).at(17, 0, 0, 0));
 /// assert_eq!(validate_rrule("RRULE:FREQ=WEEKLY;BYDAY=TU", first, &zone)?.rule, "FREQ=WEEKLY;BYDAY=TU");
-/// let refused = validate_rrule("FREQ=WEEKLY;BYDAY=XX", first, &zone).unwrap_err();
-/// assert!(refused.to_string().contains("RRULE part `BYDAY=XX`: `XX` is not one of MO, TU"));
+/// let error = validate_rrule("FREQ=WEEKLY;BYDAY=XX", first, &zone).unwrap_err();
+/// assert!(error.to_string().contains("RRULE part `BYDAY=XX`: `XX` is not one of MO, TU"));
 /// # Ok::<(), superstep::Error>(())
 /// ```
 ///
@@ -68,7 +68,7 @@ pub struct ValidatedRule {
 pub fn validate_rrule(rule: &str, first: DateTime, zone: &NamedTimeZone) -> Result<ValidatedRule> {
     let parts = parts(rule)?;
     let anchored = AnchoredRule::new(rule, first, zone.to_instant(first)?, zone)?;
-    let Some(start) = anchored.all().next() else { return Err(nothing(&parts, &anchored, zone)) };
+    let Some(start) = anchored.all().next() else { return Err(no_occurrence_error(&parts, &anchored, zone)) };
     let count = match (enumerate_all(&anchored)?, &anchored.pattern.end) {
         (Some(counted), _) => Some(counted.len()),
         (None, RuleEnd::Never) => None,
@@ -84,7 +84,7 @@ pub fn validate_rrule(rule: &str, first: DateTime, zone: &NamedTimeZone) -> Resu
 }
 
 /// Creates the error for a rule without instances. It names the parts whose removal would give instances.
-fn nothing(parts: &[(String, String)], anchored: &AnchoredRule, zone: &NamedTimeZone) -> Error {
+fn no_occurrence_error(parts: &[(String, String)], anchored: &AnchoredRule, zone: &NamedTimeZone) -> Error {
     let first = anchored.first;
     let has_some = |rule: &str| -> Result<bool> {
         Ok(AnchoredRule::new(rule, first, anchored.start, zone)?.all().next().is_some())
@@ -92,12 +92,13 @@ fn nothing(parts: &[(String, String)], anchored: &AnchoredRule, zone: &NamedTime
     let others = |part: &(String, String)| -> Vec<_> { parts.iter().filter(|other| *other != part).cloned().collect() };
     // Without BYMONTHDAY a rule takes the day of the start, which the months may not have either.
     let names_day = |name: &str| anchored.has_no_day() && matches!(name, "BYMONTH" | "BYMONTHDAY");
-    let is_guilty = |part: &&(String, String)| names_day(&part.0) || has_some(&joined(&others(part))).unwrap_or(false);
-    let mut guilty: Vec<_> = parts.iter().filter(is_guilty).cloned().collect();
-    if guilty.is_empty() {
-        guilty = parts.iter().filter(|(name, _)| name.starts_with("BY")).cloned().collect();
+    let is_offending =
+        |part: &&(String, String)| names_day(&part.0) || has_some(&joined(&others(part))).unwrap_or(false);
+    let mut offending: Vec<_> = parts.iter().filter(is_offending).cloned().collect();
+    if offending.is_empty() {
+        offending = parts.iter().filter(|(name, _)| name.starts_with("BY")).cloned().collect();
     }
-    invalid_part(joined(&guilty), format_args!("with this the rule has no occurrence from {first} on"))
+    invalid_part(joined(&offending), format_args!("with this the rule has no occurrence from {first} on"))
 }
 
 /// A recurrence rule with its start.
@@ -125,7 +126,7 @@ impl AnchoredRule {
     /// Returns true if none of the months in BYMONTH has any of the days in BYMONTHDAY, even in leap years.
     fn has_no_day(&self) -> bool {
         let (months, days) = (&self.pattern.months, &self.pattern.month_days);
-        let first = |month: &i16| civil::Date::new(A_LEAP_YEAR, i8::try_from(*month).ok()?, 1).ok();
+        let first = |month: &i16| civil::Date::new(LEAP_YEAR, i8::try_from(*month).ok()?, 1).ok();
         let longest = months.iter().filter_map(first).map(civil::Date::days_in_month).max();
         longest.is_some_and(|longest| !days.is_empty() && days.iter().all(|day| day.abs() > longest.into()))
     }
@@ -143,7 +144,7 @@ impl AnchoredRule {
     /// Returns the starts from the period of `from` to the period of `until`.
     fn occurrences(&self, from: DateTime, until: DateTime) -> impl Iterator<Item = (Time, DateTime)> {
         let last = self.until.map_or(until, |last| until.min(day_after(self.zone.to_local(last))));
-        let most = match self.pattern.end {
+        let max_count = match self.pattern.end {
             RuleEnd::Count(count) => count,
             _ => usize::MAX,
         };
@@ -152,7 +153,7 @@ impl AnchoredRule {
         let local_starts = local_times.map_while(|local_time| Some((self.instant(local_time).ok()?, local_time)));
         let is_in =
             |(start, _): &(Time, DateTime)| *start >= self.start && self.until.is_none_or(|until| *start <= until);
-        local_starts.filter(is_in).take(most)
+        local_starts.filter(is_in).take(max_count)
     }
 }
 
@@ -163,10 +164,10 @@ fn check_day(pattern: &RecurrenceRule, rule: &str) -> Result<()> {
     if pattern.frequency > Frequency::Daily || times <= MAX_TIMES_PER_DAY {
         return Ok(());
     }
-    let mut guilty = parts(rule)?;
-    guilty.retain(|(name, _)| matches!(name.as_str(), "BYHOUR" | "BYMINUTE" | "BYSECOND"));
+    let mut offending = parts(rule)?;
+    offending.retain(|(name, _)| matches!(name.as_str(), "BYHOUR" | "BYMINUTE" | "BYSECOND"));
     Err(invalid_part(
-        joined(&guilty),
+        joined(&offending),
         format_args!("has {times} occurrences a day; the maximum is {MAX_TIMES_PER_DAY}"),
     ))
 }
@@ -189,14 +190,14 @@ pub(super) struct RecurrenceExpander {
     anchored: Option<AnchoredRule>,
     /// All starts of the rule, if they must be counted from the first one.
     counted: Option<Vec<(Time, DateTime)>>,
-    added: Vec<Time>,
-    left_out: BTreeSet<Time>,
+    rdates: Vec<Time>,
+    exdates: BTreeSet<Time>,
     /// Cache of computed instances: blocks of time by their first instant.
     blocks: Mutex<BTreeMap<Time, Arc<[TimeRange]>>>,
 }
 
 /// Size of a cached block in microseconds, about a year, because queries mostly ask for the same or adjacent days.
-const BLOCK: i64 = 366 * 86_400_000_000;
+const BLOCK_MICROS: i64 = 366 * 86_400_000_000;
 
 /// Maximum number of cached blocks. A longer query bypasses the cache.
 const MAX_BLOCKS: usize = 4;
@@ -222,27 +223,28 @@ impl RecurrenceExpander {
             // If a clock change skips midnight, the day starts later, but the rule counts from midnight.
             first = first.date().to_datetime(civil::Time::midnight());
         }
-        let mut table = Self {
+        let mut expander = Self {
             zone,
             span: event.span,
             length,
             first,
             anchored: None,
             counted: None,
-            added: Vec::new(),
-            left_out: BTreeSet::new(),
+            rdates: Vec::new(),
+            exdates: BTreeSet::new(),
             blocks: Mutex::default(),
         };
-        let Some(recurrence) = &event.recurrence else { return Ok(table) };
+        let Some(recurrence) = &event.recurrence else { return Ok(expander) };
         if !recurrence.rule.is_empty() {
-            let anchored = AnchoredRule::new(&recurrence.rule, table.first, event.span.start, &table.zone)?;
-            table.counted = enumerate_all(&anchored)?;
-            table.anchored = Some(anchored);
+            let anchored = AnchoredRule::new(&recurrence.rule, expander.first, event.span.start, &expander.zone)?;
+            expander.counted = enumerate_all(&anchored)?;
+            expander.anchored = Some(anchored);
         }
-        table.added = recurrence.rdates.iter().map(|local_time| table.instant(*local_time)).collect::<Result<_>>()?;
-        table.left_out =
-            recurrence.exdates.iter().map(|local_time| table.instant(*local_time)).collect::<Result<_>>()?;
-        Ok(table)
+        expander.rdates =
+            recurrence.rdates.iter().map(|local_time| expander.instant(*local_time)).collect::<Result<_>>()?;
+        expander.exdates =
+            recurrence.exdates.iter().map(|local_time| expander.instant(*local_time)).collect::<Result<_>>()?;
+        Ok(expander)
     }
 
     /// Returns the instant of the instance that a local time identifies.
@@ -280,8 +282,8 @@ impl RecurrenceExpander {
     /// Returns the starts in `from..until`, earliest first. Overrides are not considered.
     pub(super) fn starts(&self, from: Time, until: Time) -> Result<Vec<Time>> {
         let mut starts: Vec<_> = self.rule_occurrences(from, until)?.into_iter().map(|(start, _)| start).collect();
-        starts.extend(self.added.iter().copied().filter(|start| from <= *start && *start < until));
-        starts.retain(|start| !self.left_out.contains(start));
+        starts.extend(self.rdates.iter().copied().filter(|start| from <= *start && *start < until));
+        starts.retain(|start| !self.exdates.contains(start));
         starts.sort_unstable();
         starts.dedup();
         Ok(starts)
@@ -289,11 +291,12 @@ impl RecurrenceExpander {
 
     /// Returns the instances that start in `from..until`, earliest first. Overrides are not considered.
     pub(super) fn spans(&self, from: Time, until: Time) -> Result<Vec<TimeRange>> {
-        let [first, last] = [from, until].map(|time| time.as_unix_micros().div_euclid(BLOCK));
-        let edges: Vec<_> = (first..=last + 1).map_while(|block| Time::from_unix_micros(block * BLOCK).ok()).collect();
+        let [first, last] = [from, until].map(|time| time.as_unix_micros().div_euclid(BLOCK_MICROS));
+        let edges: Vec<_> =
+            (first..=last + 1).map_while(|block| Time::from_unix_micros(block * BLOCK_MICROS).ok()).collect();
         // Blocks at the end of the supported time are incomplete.
-        let is_whole = i64::try_from(edges.len()).is_ok_and(|edges| edges == last - first + 2);
-        if !is_whole || edges.len() > MAX_BLOCKS + 1 {
+        let is_complete = i64::try_from(edges.len()).is_ok_and(|edges| edges == last - first + 2);
+        if !is_complete || edges.len() > MAX_BLOCKS + 1 {
             return self.compute(from, until);
         }
         let mut spans = Vec::new();
@@ -323,7 +326,7 @@ impl RecurrenceExpander {
 
     /// Returns the earliest possible start.
     pub(super) fn earliest(&self) -> Time {
-        self.added.iter().copied().fold(self.span.start, Time::min)
+        self.rdates.iter().copied().fold(self.span.start, Time::min)
     }
 
     /// Returns true if the rule has a start at this instant.
@@ -344,14 +347,14 @@ impl RecurrenceExpander {
 
     /// Returns true if the series has no instance.
     pub(super) fn is_empty(&self) -> Result<bool> {
-        if self.added.iter().any(|start| !self.left_out.contains(start)) {
+        if self.rdates.iter().any(|start| !self.exdates.contains(start)) {
             return Ok(false);
         }
-        let is_left = |(start, _): &(Time, DateTime)| !self.left_out.contains(start);
+        let is_included = |(start, _): &(Time, DateTime)| !self.exdates.contains(start);
         let has_some = match (&self.anchored, &self.counted) {
-            (None, _) => !self.left_out.contains(&self.span.start),
-            (_, Some(counted)) => counted.iter().any(is_left),
-            (Some(anchored), None) => anchored.all().any(|occurrence| is_left(&occurrence)),
+            (None, _) => !self.exdates.contains(&self.span.start),
+            (_, Some(counted)) => counted.iter().any(is_included),
+            (Some(anchored), None) => anchored.all().any(|occurrence| is_included(&occurrence)),
         };
         Ok(!has_some)
     }
@@ -386,15 +389,15 @@ fn after(time: Time, micros: i64) -> Result<Time> {
 
 /// Computes all starts of a rule with COUNT or with a frequency above daily. Returns `None` for all other rules.
 fn enumerate_all(anchored: &AnchoredRule) -> Result<Option<Vec<(Time, DateTime)>>> {
-    let is_within_days = anchored.pattern.frequency > Frequency::Daily;
-    if !is_within_days && !matches!(anchored.pattern.end, RuleEnd::Count(_)) {
+    let is_intraday = anchored.pattern.frequency > Frequency::Daily;
+    if !is_intraday && !matches!(anchored.pattern.end, RuleEnd::Count(_)) {
         return Ok(None);
     }
-    let most = if is_within_days { MAX_INTRADAY_INSTANCES } else { MAX_INSTANCES };
-    let all: Vec<_> = anchored.all().take(most + 1).collect();
-    if all.len() > most {
+    let max_instances = if is_intraday { MAX_INTRADAY_INSTANCES } else { MAX_INSTANCES };
+    let all: Vec<_> = anchored.all().take(max_instances + 1).collect();
+    if all.len() > max_instances {
         let frequency = anchored.pattern.frequency.name();
-        let reason = format!("a rule that repeats within a day can have at most {most} instances");
+        let reason = format!("a rule that repeats within a day can have at most {max_instances} instances");
         return Err(invalid_part(format_args!("FREQ={frequency}"), reason));
     }
     Ok(Some(all))

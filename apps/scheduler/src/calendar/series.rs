@@ -50,30 +50,30 @@ pub enum SeriesSelection {
 pub fn edit(
     snapshot: &CalendarSnapshot,
     event_id: &str,
-    which: SeriesSelection,
+    selection: SeriesSelection,
     now: Time,
     mut change: impl FnMut(&mut Event),
 ) -> Result<Vec<CalendarChange>> {
-    let (before, aim) = resolve_target(snapshot, event_id, which, now)?;
+    let (before, target) = resolve_target(snapshot, event_id, selection, now)?;
     let after = edited(&before, &mut change)?;
-    match aim {
-        EditTarget::One if after == before => Ok(Vec::new()),
-        EditTarget::One => {
+    match target {
+        EditTarget::Single if after == before => Ok(Vec::new()),
+        EditTarget::Single => {
             let mut after = Event { updated_at: now, ..after };
             parts::adjust_rule(&before, &mut after, SignedDuration::ZERO)?;
             Ok(vec![put(after)])
         }
-        EditTarget::Series(rest) => {
-            let follow = |event: &mut Event| {
+        EditTarget::Series(tail) => {
+            let change_shared_fields = |event: &mut Event| {
                 change(event);
                 // The recurrence is an attribute of the whole series.
                 event.recurrence = None;
             };
-            let selected = rest.selected.as_ref().map(|selected| edited(selected, follow)).transpose()?;
+            let selected = tail.selected.as_ref().map(|selected| edited(selected, change_shared_fields)).transpose()?;
             if after == before {
-                return selected.map_or_else(|| Ok(Vec::new()), |selected| rest.alone(selected));
+                return selected.map_or_else(|| Ok(Vec::new()), |selected| tail.selected_changes(selected));
             }
-            rest.changed(&before, Event { updated_at: now, ..after }, selected)
+            tail.replacement_changes(&before, Event { updated_at: now, ..after }, selected)
         }
     }
 }
@@ -102,14 +102,14 @@ fn edited(before: &Event, change: impl FnOnce(&mut Event)) -> Result<Event> {
 pub fn cancel(
     snapshot: &CalendarSnapshot,
     event_id: &str,
-    which: SeriesSelection,
+    selection: SeriesSelection,
     now: Time,
 ) -> Result<Vec<CalendarChange>> {
     let event = find(snapshot, event_id)?;
     let Some(series) = SeriesView::of(snapshot, &event, now)? else {
         return Ok(vec![CalendarChange::RemoveEvent(event.id.clone())]);
     };
-    match which.at(&event) {
+    match selection.at(&event) {
         SeriesSelection::This(start) => series.without_instance(series.start(start)?),
         SeriesSelection::Following(start) => series.truncated_before(series.start(start)?),
         SeriesSelection::All => Ok(series.remove_all()),
@@ -122,7 +122,7 @@ impl SeriesSelection {
         match (self, &event.recurrence_override) {
             (Self::This(_), Some(replaced)) => Self::This(replaced.start),
             (Self::Following(_), Some(replaced)) => Self::Following(replaced.start),
-            (which, _) => which,
+            (selection, _) => selection,
         }
     }
 }
@@ -130,7 +130,7 @@ impl SeriesSelection {
 /// Target of an edit.
 enum EditTarget<'a> {
     /// A single event or one instance.
-    One,
+    Single,
     /// A whole series or the rest of one.
     Series(Box<SeriesTail<'a>>),
 }
@@ -139,16 +139,16 @@ enum EditTarget<'a> {
 fn resolve_target<'a>(
     snapshot: &'a CalendarSnapshot,
     event_id: &str,
-    which: SeriesSelection,
+    selection: SeriesSelection,
     now: Time,
 ) -> Result<(Event, EditTarget<'a>)> {
     let event = find(snapshot, event_id)?;
     let Some(series) = SeriesView::of(snapshot, &event, now)? else {
-        return Ok((with_next_sequence(&event), EditTarget::One));
+        return Ok((with_next_sequence(&event), EditTarget::Single));
     };
     let selected = Some(event.clone()).filter(|event| event.recurrence_override.is_some());
-    match which.at(&event) {
-        SeriesSelection::This(start) => Ok((series.instance(series.start(start)?, &event)?, EditTarget::One)),
+    match selection.at(&event) {
+        SeriesSelection::This(start) => Ok((series.instance(series.start(start)?, &event)?, EditTarget::Single)),
         SeriesSelection::Following(start) => {
             let start = series.start(start)?;
             let event = series.tail(start)?;
@@ -163,8 +163,8 @@ fn resolve_target<'a>(
 }
 
 fn find(snapshot: &CalendarSnapshot, event_id: &str) -> Result<Arc<Event>> {
-    let missing = || input_error(format!("event `{event_id}` not found"));
-    snapshot.events.get(event_id).cloned().ok_or_else(missing)
+    let not_found = || input_error(format!("event `{event_id}` not found"));
+    snapshot.events.get(event_id).cloned().ok_or_else(not_found)
 }
 
 fn input_error(reason: impl Into<String>) -> Error {
@@ -184,7 +184,7 @@ fn put(event: Event) -> CalendarChange {
 struct SeriesView<'a> {
     snapshot: &'a CalendarSnapshot,
     event: Arc<Event>,
-    table: Arc<RecurrenceExpander>,
+    expander: Arc<RecurrenceExpander>,
     /// Overrides with the start of the instance they replace.
     overrides: Vec<(Time, Arc<Event>)>,
     now: Time,
@@ -202,20 +202,20 @@ impl<'a> SeriesView<'a> {
         if series.recurrence.is_none() {
             return Ok(None);
         }
-        let table = snapshot.expander(&series)?;
+        let expander = snapshot.expander(&series)?;
         let mut overrides = Vec::new();
         for override_event in snapshot.overrides_of(&series.id) {
             if let Some(replaced) = &override_event.recurrence_override {
-                overrides.push((table.instant(replaced.start)?, override_event.clone()));
+                overrides.push((expander.instant(replaced.start)?, override_event.clone()));
             }
         }
-        Ok(Some(Self { snapshot, event: series, table, overrides, now }))
+        Ok(Some(Self { snapshot, event: series, expander, overrides, now }))
     }
 
     /// Returns the instant of an instance, given its local start.
     fn start(&self, local_time: DateTime) -> Result<Time> {
-        let start = self.table.instant(local_time)?;
-        if self.table.has(start)? {
+        let start = self.expander.instant(local_time)?;
+        if self.expander.has(start)? {
             return Ok(start);
         }
         Err(input_error(format!("`{}` does not start at {local_time}", self.event.title))
@@ -224,7 +224,7 @@ impl<'a> SeriesView<'a> {
 
     /// Returns true if an instance starts before this instant.
     fn has_before(&self, start: Time) -> Result<bool> {
-        Ok(!self.table.starts(self.table.earliest(), start)?.is_empty())
+        Ok(!self.expander.starts(self.expander.earliest(), start)?.is_empty())
     }
 
     /// Returns the override for an instance: the existing one, or a new one.
@@ -233,9 +233,9 @@ impl<'a> SeriesView<'a> {
         if let Some(override_event) = existing.max_by_key(|candidate| candidate.id == selected.id) {
             return Ok(with_next_sequence(override_event));
         }
-        let local_time = self.table.local_start(start);
+        let local_time = self.expander.local_start(start);
         Ok(Event {
-            id: self.free_id(&format!("{}_{}", self.event.id, written(local_time))),
+            id: self.free_id(&format!("{}_{}", self.event.id, format_local_start(local_time))),
             span: self.span_at(start)?,
             recurrence: None,
             recurrence_override: Some(RecurrenceOverride { series: self.event.id.clone(), start: local_time }),
@@ -253,7 +253,7 @@ impl<'a> SeriesView<'a> {
 
     fn span_at(&self, start: Time) -> Result<TimeRange> {
         let empty = || input_error(format!("`{}` ends before it starts", self.event.title));
-        self.table.span_at(start)?.ok_or_else(empty)
+        self.expander.span_at(start)?.ok_or_else(empty)
     }
 
     /// Removes one instance from the series.
@@ -261,7 +261,7 @@ impl<'a> SeriesView<'a> {
         let mut event = with_next_sequence(&self.event);
         event.updated_at = self.now;
         if let Some(recurrence) = &mut event.recurrence {
-            recurrence.exdates.push(self.table.local_start(start));
+            recurrence.exdates.push(self.expander.local_start(start));
             recurrence.exdates.sort_unstable();
         }
         if RecurrenceExpander::from_event(&event)?.is_empty()? {
@@ -307,10 +307,15 @@ struct SeriesTail<'a> {
 impl SeriesTail<'_> {
     /// Returns the changes that replace this part by the edited event, and the selecting override by its edited
     /// version.
-    fn changed(self, before: &Event, mut after: Event, selected: Option<Event>) -> Result<Vec<CalendarChange>> {
+    fn replacement_changes(
+        self,
+        before: &Event,
+        mut after: Event,
+        selected: Option<Event>,
+    ) -> Result<Vec<CalendarChange>> {
         let shift = self.shift(before, &after)?;
         parts::adjust_rule(before, &mut after, shift)?;
-        let table = RecurrenceExpander::from_event(&after)?;
+        let expander = RecurrenceExpander::from_event(&after)?;
         let mut changes: Vec<_> = self.head.map(put).into_iter().collect();
         let (mut updated, mut removed) = (Vec::new(), Vec::new());
         for (start, override_event) in &self.series.overrides {
@@ -318,9 +323,9 @@ impl SeriesTail<'_> {
                 continue;
             }
             let selected = selected.as_ref().filter(|selected| selected.id == override_event.id);
-            match moved(selected.unwrap_or(override_event), &after, &table, shift)? {
+            match moved(selected.unwrap_or(override_event), &after, &expander, shift)? {
                 None => removed.push(CalendarChange::RemoveEvent(override_event.id.clone())),
-                Some(moved) if selected.is_some() && is_plain(&moved, &after, &table)? => {
+                Some(moved) if selected.is_some() && is_redundant(&moved, &after, &expander)? => {
                     removed.push(CalendarChange::RemoveEvent(override_event.id.clone()));
                 }
                 Some(moved) if moved == **override_event => {}
@@ -334,11 +339,11 @@ impl SeriesTail<'_> {
     }
 
     /// Returns the changes if only the selecting override differs, because the series already matches the edit.
-    fn alone(&self, selected: Event) -> Result<Vec<CalendarChange>> {
+    fn selected_changes(&self, selected: Event) -> Result<Vec<CalendarChange>> {
         if self.selected.as_deref() == Some(&selected) {
             return Ok(Vec::new());
         }
-        if is_plain(&selected, &self.series.event, &self.series.table)? {
+        if is_redundant(&selected, &self.series.event, &self.series.expander)? {
             return Ok(vec![CalendarChange::RemoveEvent(selected.id)]);
         }
         Ok(vec![put(Event { updated_at: self.series.now, ..with_next_sequence(&selected) })])
@@ -350,7 +355,7 @@ impl SeriesTail<'_> {
             return Ok(SignedDuration::ZERO);
         }
         // The rule counts from its own local time, even if a clock change skips that time.
-        let from = self.series.table.rule_local_time(before.span.start)?;
+        let from = self.series.expander.rule_local_time(before.span.start)?;
         Ok(RecurrenceExpander::from_event(after)?.first().duration_since(from))
     }
 }
@@ -359,13 +364,13 @@ impl SeriesTail<'_> {
 fn moved(
     override_event: &Event,
     series: &Event,
-    table: &RecurrenceExpander,
+    expander: &RecurrenceExpander,
     shift: SignedDuration,
 ) -> Result<Option<Event>> {
     let Some(replaced) = &override_event.recurrence_override else { return Ok(None) };
     let start = replaced.start.saturating_add(shift);
-    let stands = series.recurrence.is_some() && table.has(table.instant(start)?)?;
-    Ok(stands.then(|| Event {
+    let exists = series.recurrence.is_some() && expander.has(expander.instant(start)?)?;
+    Ok(exists.then(|| Event {
         uid: series.uid.clone(),
         recurrence_override: Some(RecurrenceOverride { series: series.id.clone(), start }),
         ..override_event.clone()
@@ -373,9 +378,9 @@ fn moved(
 }
 
 /// Returns true if an override no longer differs from its series.
-fn is_plain(override_event: &Event, series: &Event, table: &RecurrenceExpander) -> Result<bool> {
+fn is_redundant(override_event: &Event, series: &Event, expander: &RecurrenceExpander) -> Result<bool> {
     let Some(replaced) = &override_event.recurrence_override else { return Ok(false) };
-    let as_ruled = Event {
+    let normalized = Event {
         id: series.id.clone(),
         span: series.span,
         recurrence: series.recurrence.clone(),
@@ -385,7 +390,7 @@ fn is_plain(override_event: &Event, series: &Event, table: &RecurrenceExpander) 
         updated_at: series.updated_at,
         ..override_event.clone()
     };
-    Ok(as_ruled == *series && table.span_at(table.instant(replaced.start)?)? == Some(override_event.span))
+    Ok(normalized == *series && expander.span_at(expander.instant(replaced.start)?)? == Some(override_event.span))
 }
 
 /// Returns true if a series has an instance with this start.
@@ -397,6 +402,6 @@ pub(crate) fn has(series: &Event, start: Time) -> Result<bool> {
 }
 
 /// Formats a local start as part of an id.
-fn written(local_time: DateTime) -> String {
+fn format_local_start(local_time: DateTime) -> String {
     local_time.strftime("%Y%m%dT%H%M%S").to_string()
 }

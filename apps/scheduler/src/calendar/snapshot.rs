@@ -21,7 +21,7 @@ use super::span::TimeRange;
 use crate::models::{Conflict, EventStatus};
 
 /// Range of the search for the next instance of a series, in microseconds.
-const A_YEAR: i64 = 366 * 24 * 3_600 * 1_000_000;
+const YEAR_MICROS: i64 = 366 * 24 * 3_600 * 1_000_000;
 
 /// The calendar of a family at one revision.
 #[derive(Debug, Clone, PartialEq)]
@@ -153,17 +153,17 @@ impl CalendarSnapshot {
     ///
     /// # Errors
     /// Returns an error if the recurrence rule or the time zone of the event is invalid.
-    pub fn instances_of(&self, event: &Arc<Event>, within: &TimeRange) -> Result<Vec<EventInstance>> {
+    pub fn instances_of(&self, event: &Arc<Event>, range: &TimeRange) -> Result<Vec<EventInstance>> {
         if event.recurrence.is_none() {
-            let is_in = TimeRange::new(event.span.start, event.span.end).is_some_and(|span| span.overlaps(within));
+            let is_in = TimeRange::new(event.span.start, event.span.end).is_some_and(|span| span.overlaps(range));
             return Ok(is_in.then(|| EventInstance { event: event.clone(), span: event.span }).into_iter().collect());
         }
-        let table = self.index.expander(event)?;
-        let from = earlier(within.start, table.max_instance_duration());
-        let replaced = self.overridden_starts(event, &table, &TimeRange { start: from, end: within.end })?;
+        let expander = self.index.expander(event)?;
+        let from = earlier(range.start, expander.max_instance_duration());
+        let replaced = self.overridden_starts(event, &expander, &TimeRange { start: from, end: range.end })?;
         let mut instances = Vec::new();
-        for span in table.spans(from, within.end)? {
-            if span.overlaps(within) && !replaced.contains(&span.start) {
+        for span in expander.spans(from, range.end)? {
+            if span.overlaps(range) && !replaced.contains(&span.start) {
                 instances.push(EventInstance { event: event.clone(), span });
             }
         }
@@ -175,9 +175,9 @@ impl CalendarSnapshot {
     /// # Errors
     /// Returns an error if the recurrence rule or the time zone of the event is invalid.
     pub(crate) fn next_instance(&self, event: &Arc<Event>, now: Time) -> Result<Option<TimeRange>> {
-        let later = Time::from_unix_micros(now.as_unix_micros().saturating_add(A_YEAR)).ok();
-        let Some(coming) = later.and_then(|later| TimeRange::new(now, later)) else { return Ok(None) };
-        Ok(self.instances_of(event, &coming)?.first().map(|next| next.span))
+        let later = Time::from_unix_micros(now.as_unix_micros().saturating_add(YEAR_MICROS)).ok();
+        let Some(next_year) = later.and_then(|later| TimeRange::new(now, later)) else { return Ok(None) };
+        Ok(self.instances_of(event, &next_year)?.first().map(|next| next.span))
     }
 
     /// Returns the starts of the instances that are replaced by an override. The status of the override must be at
@@ -187,18 +187,18 @@ impl CalendarSnapshot {
     fn overridden_starts(
         &self,
         series: &Event,
-        table: &RecurrenceExpander,
-        within: &TimeRange,
+        expander: &RecurrenceExpander,
+        range: &TimeRange,
     ) -> Result<BTreeSet<Time>> {
         // RECURRENCE-ID may be a local time that a clock change skips, so the search range is a day wider at both
         // ends.
         let day = SignedDuration::from_hours(24);
-        let from = table.local_start(within.start).saturating_sub(day);
-        let until = table.local_start(within.end).saturating_add(day);
+        let from = expander.local_start(range.start).saturating_sub(day);
+        let until = expander.local_start(range.end).saturating_add(day);
         let mut replaced = BTreeSet::new();
         for (start, id) in self.index.overrides(&series.id, from, until) {
             if self.events.get(id).is_some_and(|override_event| override_event.status >= series.status) {
-                replaced.insert(table.instant(start)?);
+                replaced.insert(expander.instant(start)?);
             }
         }
         Ok(replaced)
@@ -215,8 +215,8 @@ impl CalendarSnapshot {
     pub(crate) fn default_calendar(&self, member: &str) -> Option<&Calendar> {
         let all = || self.calendars.values().map(AsRef::as_ref);
         let own = || all().filter(|calendar| calendar.owner.as_deref() == Some(member));
-        let seen = own().find(|calendar| calendar.visibility == Visibility::Family);
-        seen.or_else(|| self.shared_calendar()).or_else(|| own().next())
+        let shared = own().find(|calendar| calendar.visibility == Visibility::Family);
+        shared.or_else(|| self.shared_calendar()).or_else(|| own().next())
     }
 
     /// Returns the calendar of the whole family.
@@ -233,10 +233,10 @@ impl CalendarSnapshot {
     ///
     /// # Errors
     /// Returns an error if a recurrence rule or a time zone is invalid.
-    pub fn instances(&self, within: &TimeRange) -> Result<Vec<EventInstance>> {
+    pub fn instances(&self, range: &TimeRange) -> Result<Vec<EventInstance>> {
         let mut all = Vec::new();
         for event in self.events.values() {
-            all.extend(self.instances_of(event, within)?);
+            all.extend(self.instances_of(event, range)?);
         }
         all.sort_by(|a, b| (a.span, &a.event.id).cmp(&(b.span, &b.event.id)));
         Ok(all)

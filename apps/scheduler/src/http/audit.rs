@@ -9,7 +9,7 @@ use superstep_server::{Problem, ValidatedJson, ValidatedQuery};
 use utoipa::{IntoParams, ToSchema};
 
 use super::errors::conflict_response;
-use super::events::named;
+use super::events::display_name;
 use super::family_objects::reference_conflict;
 use super::requester::Requester;
 use crate::agents::words;
@@ -40,10 +40,10 @@ pub(super) struct UndoRequest {
 )]
 pub(super) async fn undo_last_change(
     Extension(app): Extension<SchedulerAppState>,
-    ValidatedJson(undoing): ValidatedJson<UndoRequest>,
+    ValidatedJson(request): ValidatedJson<UndoRequest>,
 ) -> Result<Response, Problem> {
-    let requester = Requester::new(&app, &undoing.user_id).await?;
-    let undone = app.calendars().undo(app.family(), &undoing.user_id, requester.now).await;
+    let requester = Requester::new(&app, &request.user_id).await?;
+    let undone = app.calendars().undo(app.family(), &request.user_id, requester.now).await;
     match undone.map_err(reference_conflict)? {
         UndoOutcome::Done(done) => {
             let ids: Vec<&str> = done.changes.iter().filter_map(event_id).collect();
@@ -56,8 +56,8 @@ pub(super) async fn undo_last_change(
         UndoOutcome::ModifiedSince(ids) => {
             let names: Vec<&str> = ids.iter().map(|id| title(&requester, id)).collect();
             let names = words::join_list(&names);
-            let fact = format!("another member has changed {names} since");
-            Err(Problem::conflict(fact).with_hint(format!("edit {names} to reverse the change")))
+            let detail = format!("another member has changed {names} since");
+            Err(Problem::conflict(detail).with_hint(format!("edit {names} to reverse the change")))
         }
         UndoOutcome::Blocked(conflicts) => Ok(conflict_response(
             &conflicts,
@@ -84,16 +84,16 @@ pub(super) struct AuditParams {
 )]
 pub(super) async fn list_audit(
     Extension(app): Extension<SchedulerAppState>,
-    ValidatedQuery(looking): ValidatedQuery<AuditParams>,
+    ValidatedQuery(params): ValidatedQuery<AuditParams>,
 ) -> Result<Json<Value>, Problem> {
-    let requester = Requester::new(&app, &looking.user_id).await?;
-    let limit = looking.limit.unwrap_or(50).clamp(1, 200);
+    let requester = Requester::new(&app, &params.user_id).await?;
+    let limit = params.limit.unwrap_or(50).clamp(1, 200);
     let entries = app.calendars().audit(app.family(), limit).await?;
-    let entries: Vec<Value> = entries.iter().map(|entry| line(entry, &requester)).collect();
+    let entries: Vec<Value> = entries.iter().map(|entry| entry_json(entry, &requester)).collect();
     Ok(Json(json!({ "entries": entries })))
 }
 
-fn line(entry: &AuditEntry, requester: &Requester) -> Value {
+fn entry_json(entry: &AuditEntry, requester: &Requester) -> Value {
     let mut names: Vec<String> = Vec::new();
     for name in entry.images.iter().filter_map(|image| record_name(image, requester)) {
         if !names.contains(&name) {
@@ -101,7 +101,8 @@ fn line(entry: &AuditEntry, requester: &Requester) -> Value {
         }
     }
     let suffix = if names.is_empty() { String::new() } else { format!(" {}", words::join_list(&names)) };
-    let text = format!("{}: {}{suffix}", named(&requester.snapshot, &entry.actor), entry.action.replace('_', " "));
+    let text =
+        format!("{}: {}{suffix}", display_name(&requester.snapshot, &entry.actor), entry.action.replace('_', " "));
     json!({ "at": requester.in_local_time(entry.at), "who": entry.actor, "action": entry.action, "text": text })
 }
 
@@ -122,7 +123,7 @@ fn record_name(image: &RecordChange, requester: &Requester) -> Option<String> {
                 None => "a private event".to_owned(),
             })
         }
-        RecordKind::Calendar if !is_seen_calendar(value, requester) => Some("a private calendar".to_owned()),
+        RecordKind::Calendar if !is_visible_calendar(value, requester) => Some("a private calendar".to_owned()),
         RecordKind::Family | RecordKind::Member | RecordKind::Calendar | RecordKind::Resource | RecordKind::Rule => {
             Some(value["name"].as_str().unwrap_or(&image.id).to_owned())
         }
@@ -131,7 +132,7 @@ fn record_name(image: &RecordChange, requester: &Requester) -> Option<String> {
 
 /// Returns true if the requester may see the name of a calendar. The name of a private calendar is visible to its owner
 /// only. A calendar that cannot be deserialized counts as private.
-fn is_seen_calendar(value: &Value, requester: &Requester) -> bool {
+fn is_visible_calendar(value: &Value, requester: &Requester) -> bool {
     let calendar: Option<Calendar> = serde_json::from_value(value.clone()).ok();
     calendar.is_some_and(|calendar| {
         calendar.visibility == Visibility::Family || calendar.owner.as_ref() == Some(&requester.member.id)
@@ -166,6 +167,6 @@ fn title<'a>(requester: &'a Requester, id: &'a str) -> &'a str {
     match requester.snapshot.events.get(id) {
         Some(event) if requester.can_see_details(event) => &event.title,
         Some(_) => "a private event",
-        None => named(&requester.snapshot, id),
+        None => display_name(&requester.snapshot, id),
     }
 }

@@ -48,11 +48,11 @@ pub(super) struct ImportParams {
 )]
 pub(super) async fn import_calendar(
     Extension(app): Extension<SchedulerAppState>,
-    ValidatedQuery(bringing): ValidatedQuery<ImportParams>,
+    ValidatedQuery(params): ValidatedQuery<ImportParams>,
     file: Result<Bytes, BytesRejection>,
 ) -> Result<Json<Value>, Problem> {
-    let requester = Requester::new(&app, &bringing.user_id).await?;
-    let calendar = calendar_for(&requester, bringing.calendar.as_deref())?;
+    let requester = Requester::new(&app, &params.user_id).await?;
+    let calendar = calendar_for(&requester, params.calendar.as_deref())?;
     let file = file.map_err(|rejection| match rejection.status().as_u16() {
         413 => too_large(),
         _ => Problem::new(400, ErrorCode::InputInvalid, "the file could not be read").with_internal(rejection),
@@ -61,7 +61,7 @@ pub(super) async fn import_calendar(
         return Err(too_large());
     }
     let outcome: Arc<OnceLock<ImportOutcome>> = Arc::default();
-    let (outcome_cell, now, user) = (outcome.clone(), requester.now, bringing.user_id.clone());
+    let (outcome_cell, now, user) = (outcome.clone(), requester.now, params.user_id.clone());
     let decide = move |snapshot: &CalendarSnapshot| {
         let imported = ics::import(&file, snapshot, now, &calendar, &user)?;
         let rejected = ImportGuard { snapshot, user: &user, now }.rejected_uids(&imported)?;
@@ -71,7 +71,7 @@ pub(super) async fn import_calendar(
         let _ = outcome_cell.set(ImportOutcome { report: imported.report, conflicts });
         Ok(imported.changes)
     };
-    let changed = app.calendars().change(app.family(), &bringing.user_id, "import", decide).await?;
+    let changed = app.calendars().change(app.family(), &params.user_id, "import", decide).await?;
     let outcome = outcome.get().ok_or_else(|| Error::internal("the change was not computed"))?;
     Ok(Json(outcome.import_response(&changed.snapshot)))
 }
@@ -88,7 +88,7 @@ impl ImportOutcome {
     fn import_response(&self, after: &CalendarSnapshot) -> Value {
         let is_new = |conflict: &&Arc<Conflict>| !self.conflicts.contains(&conflict.id);
         let conflicts: Vec<&Conflict> = after.conflicts.values().filter(is_new).map(AsRef::as_ref).collect();
-        let mut response = reported(&self.report);
+        let mut response = report_json(&self.report);
         response["conflicts"] = json!(conflicts);
         response
     }
@@ -104,22 +104,23 @@ fn calendar_for(requester: &Requester, requested: Option<&str>) -> Result<String
     let all = &requester.snapshot.calendars;
     let Some(id) = requested else {
         let snapshot = &requester.snapshot;
-        let usual = snapshot.shared_calendar().or_else(|| snapshot.default_calendar(&requester.member.id));
+        let default_calendar = snapshot.shared_calendar().or_else(|| snapshot.default_calendar(&requester.member.id));
         let none = || {
-            let fact = "neither a family calendar nor a calendar of your own exists";
-            Problem::new(403, ErrorCode::PolicyRefused, fact).with_hint("a parent can select one with `calendar`")
+            let detail = "neither a family calendar nor a calendar of your own exists";
+            Problem::new(403, ErrorCode::PolicyRefused, detail).with_hint("a parent can select one with `calendar`")
         };
-        return usual.map(|calendar| calendar.id.clone()).ok_or_else(none);
+        return default_calendar.map(|calendar| calendar.id.clone()).ok_or_else(none);
     };
     let selected = all.get(id).ok_or_else(|| Problem::not_found(format!("calendar `{id}` not found")))?;
-    let is_theirs = |calendar: &Calendar| calendar.owner.as_ref().is_none_or(|owner| *owner == requester.member.id);
-    if is_theirs(selected) || requester.member.role == MemberRole::Parent {
+    let is_shared_or_own =
+        |calendar: &Calendar| calendar.owner.as_ref().is_none_or(|owner| *owner == requester.member.id);
+    if is_shared_or_own(selected) || requester.member.role == MemberRole::Parent {
         return Ok(id.to_owned());
     }
     Err(Problem::new(403, ErrorCode::PolicyRefused, format!("calendar `{id}` belongs to another member")))
 }
 
-fn reported(report: &ImportReport) -> Value {
+fn report_json(report: &ImportReport) -> Value {
     let skipped = report.skipped.iter().map(|skipped| {
         // A problem that caused an event to be skipped has the line and the property.
         let problem = report.problems.iter().find(|problem| problem.to_string() == skipped.reason);
@@ -161,18 +162,18 @@ pub(super) struct ExportParams {
 pub(super) async fn export_calendar(
     State(runs): State<RunService>,
     Extension(app): Extension<SchedulerAppState>,
-    ValidatedQuery(taking): ValidatedQuery<ExportParams>,
+    ValidatedQuery(params): ValidatedQuery<ExportParams>,
 ) -> Result<Response, Problem> {
-    match (taking.key, taking.user_id) {
+    match (params.key, params.user_id) {
         (Some(key), None) => {
             if !feed_key::is_valid_key(&runs, &app, &key).await? {
                 return Err(Problem::not_found("feed not found"));
             }
-            written(&*app.snapshot().await?, ExportAudience::Public)
+            file_response(&*app.snapshot().await?, ExportAudience::Public)
         }
         (None, Some(user)) => {
             let requester = Requester::new(&app, &user).await?;
-            let mut response = written(&requester.snapshot, ExportAudience::Member(user))?;
+            let mut response = file_response(&requester.snapshot, ExportAudience::Member(user))?;
             let name = HeaderValue::from_static("attachment; filename=\"calendar.ics\"");
             response.headers_mut().insert(header::CONTENT_DISPOSITION, name);
             Ok(response)
@@ -181,7 +182,7 @@ pub(super) async fn export_calendar(
     }
 }
 
-fn written(snapshot: &CalendarSnapshot, reader: ExportAudience) -> Result<Response, Problem> {
-    let text = ics::export(snapshot, &ics::ExportOptions { reader, calendar: None })?;
+fn file_response(snapshot: &CalendarSnapshot, audience: ExportAudience) -> Result<Response, Problem> {
+    let text = ics::export(snapshot, &ics::ExportOptions { audience, calendar: None })?;
     Ok(([(header::CONTENT_TYPE, "text/calendar; charset=utf-8")], text).into_response())
 }

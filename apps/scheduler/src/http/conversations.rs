@@ -84,23 +84,23 @@ pub(super) async fn resume_conversation(
     State(runs): State<RunService>,
     Extension(app): Extension<SchedulerAppState>,
     (client, Path(id)): (ClientAddress, Path<String>),
-    ValidatedJson(answering): ValidatedJson<ResumeRequest>,
+    ValidatedJson(body): ValidatedJson<ResumeRequest>,
 ) -> Result<Json<Value>, Problem> {
-    let requester = Requester::new(&app, &answering.user_id).await?;
-    let record = CONVERSATIONS.get_owned(&runs, &id, &answering.user_id).await?;
-    let (interrupt, talk) = pending_interrupt(&runs, &record, &answering.question_id).await?;
-    validate_answer(&interrupt, &answering.answer, &talk, &requester)?;
-    let input = RunInput::Resume(ResumeValues::from([(interrupt.id, answering.answer)]));
+    let requester = Requester::new(&app, &body.user_id).await?;
+    let record = CONVERSATIONS.get_owned(&runs, &id, &body.user_id).await?;
+    let (interrupt, state) = pending_interrupt(&runs, &record, &body.question_id).await?;
+    validate_answer(&interrupt, &body.answer, &state, &requester)?;
+    let input = RunInput::Resume(ResumeValues::from([(interrupt.id, body.answer)]));
     let request =
         RunRequest::new(GRAPH, &record.thread, input).context(CONVERSATIONS.latest_context(&runs, &record).await?);
     let permit = runs.acquire_permit(GRAPH, client, app.concurrency_limit())?;
-    match run_and_wait((&runs, &app), request, permit, &answering.user_id).await {
+    match run_and_wait((&runs, &app), request, permit, &body.user_id).await {
         Err(problem) if problem.status() < 500 => {
             // If another answer was faster, the conflict is the better error.
-            pending_interrupt(&runs, &CONVERSATIONS.get(&runs, &id).await?, &answering.question_id).await?;
+            pending_interrupt(&runs, &CONVERSATIONS.get(&runs, &id).await?, &body.question_id).await?;
             Err(problem)
         }
-        answered => answered,
+        result => result,
     }
 }
 
@@ -146,21 +146,22 @@ async fn run_request(
     let thread = body.thread()?;
     let requester = Requester::new(app, &body.user_id).await?;
     if is_query {
-        check_question(&body, &requester)?;
+        require_query(&body, &requester)?;
     }
-    let before = CONVERSATIONS.find_owned(runs, &thread, &body.user_id).await?;
-    let options = body.options(is_query, before.as_ref().map(|before| ConversationOptions::from_json(&before.context)));
-    let request = turn_run_request((&body.text, Some(requester.now)), &thread, &options, before.is_none());
+    let previous = CONVERSATIONS.find_owned(runs, &thread, &body.user_id).await?;
+    let options =
+        body.options(is_query, previous.as_ref().map(|previous| ConversationOptions::from_json(&previous.context)));
+    let request = turn_run_request((&body.text, Some(requester.now)), &thread, &options, previous.is_none());
     runs.graph(GRAPH)?.validate(&request).await?;
     let permit = runs.acquire_permit(GRAPH, client, app.rate_limit())?;
-    if let Some(before) = before.filter(|before| before.status == RunStatus::AwaitingInput) {
-        discard_pending_proposal(runs, app, &before).await?;
+    if let Some(previous) = previous.filter(|previous| previous.status == RunStatus::AwaitingInput) {
+        discard_pending_proposal(runs, app, &previous).await?;
     }
     run_and_wait((runs, app), request, permit, &body.user_id).await
 }
 
 /// Rejects requests that are not queries.
-fn check_question(body: &ScheduleRequest, requester: &Requester) -> Result<(), Problem> {
+fn require_query(body: &ScheduleRequest, requester: &Requester) -> Result<(), Problem> {
     let snapshot = visible_snapshot(&requester.snapshot, &requester.member.id);
     let request =
         ParseInput { text: &body.text, user_id: &requester.member.id, now: requester.now, snapshot: &snapshot };
@@ -179,10 +180,10 @@ async fn discard_pending_proposal(
     record: &ThreadRecord,
 ) -> Result<(), Problem> {
     let Some(state) = CONVERSATIONS.state(runs, &record.thread).await? else { return Ok(()) };
-    let talk = decode_state(&state)?;
-    if let Some(event) = &talk.proposed_event {
+    let conversation_state = decode_state(&state)?;
+    if let Some(event) = &conversation_state.proposed_event {
         let context = SchedulerContext::new(app.calendars().clone(), app.family());
-        reject_proposal(&context, &talk.user_id, &event.event_id).await?;
+        reject_proposal(&context, &conversation_state.user_id, &event.event_id).await?;
     }
     Ok(())
 }
@@ -211,7 +212,7 @@ async fn run_and_wait(
     }
     // Reads the calendar again, after the run.
     let requester = Requester::new(app, user).await?;
-    let answer = responses::conversation_response(runs, &requester, &record).await?;
-    responses::check_store(&answer, &record.thread)?;
-    Ok(Json(answer))
+    let response = responses::conversation_response(runs, &requester, &record).await?;
+    responses::check_store(&response, &record.thread)?;
+    Ok(Json(response))
 }

@@ -12,19 +12,22 @@ use superstep_server::Problem;
 use crate::models::Conflict;
 
 /// Returns the error for an invalid body field that is found inside a change: 422.
-pub(super) fn field_error(pointer: &str, fact: impl Into<String>) -> Error {
-    let diagnostic = Diagnostic { pointer: pointer.to_owned(), message: fact.into(), help: None };
+pub(super) fn field_error(pointer: &str, message: impl Into<String>) -> Error {
+    let diagnostic = Diagnostic { pointer: pointer.to_owned(), message: message.into(), help: None };
     Error::with_diagnostics(ErrorCode::InputInvalid, "the body is invalid", vec![diagnostic])
 }
 
 /// Returns the problem for an invalid body field that is found before a change: 422.
-pub(super) fn invalid(pointer: &str, fact: impl Into<String>, help: &str) -> Problem {
-    Problem::invalid("the body is invalid", [ValidationError::new(fact).with_pointer(pointer).with_help(help).into()])
+pub(super) fn invalid(pointer: &str, message: impl Into<String>, help: &str) -> Problem {
+    Problem::invalid(
+        "the body is invalid",
+        [ValidationError::new(message).with_pointer(pointer).with_help(help).into()],
+    )
 }
 
 /// Returns the problem for an invalid query parameter: 422.
-pub(super) fn invalid_query(name: &str, fact: impl Into<String>) -> Problem {
-    Problem::invalid("the query is invalid", [ValidationError::new(fact).with_pointer(format!("/{name}")).into()])
+pub(super) fn invalid_query(name: &str, message: impl Into<String>) -> Problem {
+    Problem::invalid("the query is invalid", [ValidationError::new(message).with_pointer(format!("/{name}")).into()])
 }
 
 /// Returns the response for a change that conflicts block: 409 with all conflicts.
@@ -44,10 +47,10 @@ pub(super) fn conflict_response(conflicts: &[Conflict], help: &str) -> Response 
     let problem = Problem::conflict(details.join(" ")).with_hint(help);
     let mut body = serde_json::to_value(&problem).unwrap_or_default();
     body["conflicts"] = json!(conflicts);
-    written(&body)
+    problem_response(&body)
 }
 
-fn written(body: &Value) -> Response {
+fn problem_response(body: &Value) -> Response {
     let mut response = (StatusCode::CONFLICT, Body::from(body.to_string())).into_response();
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/problem+json"));

@@ -73,8 +73,8 @@ pub(super) async fn update_event(
         Some(event) => event_json(&requester, event, &display_range(&requester, event, &edited.instance_range)),
         None => event_json(&requester, &edited.event, &edited.event.span),
     };
-    let answer = json!({ "event": event, "conflicts": edited.conflicts });
-    Ok(Json(answer).into_response())
+    let response = json!({ "event": event, "conflicts": edited.conflicts });
+    Ok(Json(response).into_response())
 }
 
 /// Cancels an event, or instances of a series.
@@ -96,16 +96,16 @@ pub(super) async fn cancel_event(
         let not_found = || Error::new(ErrorCode::NotFound, format!("event `{id}` not found"));
         let event = snapshot.events.get(&id).ok_or_else(not_found)?;
         let occurrence = params.occurrence.as_deref().map(parse_local_datetime).transpose()?;
-        let which = series_selection(event, params.which, occurrence)?;
-        if !can_modify_instances(snapshot, &params.user_id, event, which) {
+        let selection = series_selection(event, params.which, occurrence)?;
+        if !can_modify_instances(snapshot, &params.user_id, event, selection) {
             return Err(Error::new(ErrorCode::PolicyRefused, "you do not have permission to cancel this event"));
         }
-        series::cancel(snapshot, &id, which, now)
+        series::cancel(snapshot, &id, selection, now)
     };
     let changed = app.calendars().change(app.family(), &user, "cancel", decide).await?;
-    let of_events =
+    let is_event_change =
         |change: &&CalendarChange| matches!(change, CalendarChange::Event(_) | CalendarChange::RemoveEvent(_));
-    Ok(Json(json!({ "removed": changed.changes.iter().filter(of_events).count() })))
+    Ok(Json(json!({ "removed": changed.changes.iter().filter(is_event_change).count() })))
 }
 
 /// Rejects changes of a proposed event, which is changed by answering its conversation.

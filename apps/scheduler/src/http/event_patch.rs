@@ -91,7 +91,7 @@ pub(super) struct PatchResult {
     /// Conflicts after the change.
     pub(super) conflicts: Vec<Conflict>,
     /// True if the change affects scheduling. A change of texts only is not blocked by existing conflicts.
-    is_placed_anew: bool,
+    affects_scheduling: bool,
     /// Time range of the referenced instance after the change.
     pub(super) instance_range: TimeRange,
 }
@@ -100,7 +100,7 @@ impl PatchResult {
     /// Returns true if conflicts prevent the change.
     pub(super) fn is_blocked(&self, is_forced: bool) -> bool {
         let blocking = || self.conflicts.iter().filter(|conflict| conflict.severity.is_blocking());
-        self.is_placed_anew && blocking().next().is_some() && !(is_forced && self.can_be_forced())
+        self.affects_scheduling && blocking().next().is_some() && !(is_forced && self.can_be_forced())
     }
 
     /// Returns true if no resource is over capacity.
@@ -156,38 +156,38 @@ impl EventPatch {
         now: Time,
         zone: &NamedTimeZone,
     ) -> Result<PatchResult> {
-        let missing = || Error::new(ErrorCode::NotFound, format!("event `{id}` not found"));
-        let existing = snapshot.events.get(id).ok_or_else(missing)?;
+        let not_found = || Error::new(ErrorCode::NotFound, format!("event `{id}` not found"));
+        let existing = snapshot.events.get(id).ok_or_else(not_found)?;
         let occurrence = self.occurrence.as_deref().map(parse_local_datetime).transpose()?;
-        let which = series_selection(existing, self.which, occurrence)?;
-        if !can_modify_instances(snapshot, &self.user_id, existing, which) {
+        let selection = series_selection(existing, self.which, occurrence)?;
+        if !can_modify_instances(snapshot, &self.user_id, existing, selection) {
             return Err(Error::new(ErrorCode::PolicyRefused, "you do not have permission to change this event"));
         }
-        let seen = seen(existing, occurrence)?;
-        let requested = self.requested_range(&seen, zone)?;
-        let scheduled = series::scheduled_range(snapshot, existing, which)?;
-        let time = requested.map(|requested| Reschedule { seen, requested, scheduled });
-        let (mut met, mut applied) = (None, Ok(()));
-        let changes = series::edit(snapshot, id, which, now, |event| {
+        let current = current_range(existing, occurrence)?;
+        let requested = self.requested_range(&current, zone)?;
+        let scheduled = series::scheduled_range(snapshot, existing, selection)?;
+        let time = requested.map(|requested| Reschedule { current, requested, scheduled });
+        let (mut edited, mut applied) = (None, Ok(()));
+        let changes = series::edit(snapshot, id, selection, now, |event| {
             let before = event.clone();
             if applied.is_ok() {
                 applied = self.apply(event, snapshot, time.as_ref());
             }
             // If both the series and a moved instance are edited, the series comes first and is the one reported.
-            met.get_or_insert_with(|| (before, event.clone()));
+            edited.get_or_insert_with(|| (before, event.clone()));
         });
         // Invalid values of the body are reported before errors that follow from them.
         applied?;
         let changes = changes?;
-        let Some((before, after)) = met else { return Err(Error::internal("an edit changed no event")) };
+        let Some((before, after)) = edited else { return Err(Error::internal("an edit changed no event")) };
         let mut copy = snapshot.clone();
         changes.iter().cloned().for_each(|change| copy.apply(change));
         let event = copy.events.get(&after.id).map_or(after, |event| (**event).clone());
         let ChangeConflicts { of_event: own, of_other_events: others } =
             conflicts::detect_change_conflicts(snapshot, &copy, (&event, &changes), &self.user_id, now)?;
-        let is_placed_anew = scheduling_fields(&before) != scheduling_fields(&event) || !others.is_empty();
+        let affects_scheduling = scheduling_fields(&before) != scheduling_fields(&event) || !others.is_empty();
         let conflicts = own.into_iter().chain(others).collect();
-        Ok(PatchResult { event, changes, conflicts, is_placed_anew, instance_range: requested.unwrap_or(seen) })
+        Ok(PatchResult { event, changes, conflicts, affects_scheduling, instance_range: requested.unwrap_or(current) })
     }
 
     fn apply(&self, event: &mut Event, snapshot: &CalendarSnapshot, time: Option<&Reschedule>) -> Result<()> {
@@ -199,8 +199,8 @@ impl EventPatch {
             title.clone_into(&mut event.title);
         }
         time.map_or(Ok(()), |time| series::reschedule(event, time))?;
-        self.take(event, snapshot)?;
-        self.repeat(event)?;
+        self.apply_participants_and_resources(event, snapshot)?;
+        self.apply_recurrence(event)?;
         event.priority = self.priority.unwrap_or(event.priority);
         event.flexibility = self.flexibility.unwrap_or(event.flexibility);
         event.location = self.location.clone().unwrap_or_else(|| event.location.clone());
@@ -209,18 +209,18 @@ impl EventPatch {
     }
 
     /// Returns the requested time range of the referenced instance; `None` if the change has no times.
-    fn requested_range(&self, seen: &TimeRange, zone: &NamedTimeZone) -> Result<Option<TimeRange>> {
+    fn requested_range(&self, current: &TimeRange, zone: &NamedTimeZone) -> Result<Option<TimeRange>> {
         if self.start.is_none() && self.end.is_none() {
             return Ok(None);
         }
-        let read = |pointer: &str, text: &str| {
+        let parse = |pointer: &str, text: &str| {
             Time::parse_event(text, zone.name()).map_err(|error| field_error(pointer, error.message.clone()))
         };
-        let start = self.start.as_deref().map(|text| read("/start", text)).transpose()?;
-        let end = self.end.as_deref().map(|text| read("/end", text)).transpose()?;
-        let same_length = |start: Time| later(start, seen.end.as_unix_micros() - seen.start.as_unix_micros());
-        let end = end.or(start.map(same_length)).unwrap_or(seen.end);
-        let start = start.unwrap_or(seen.start);
+        let start = self.start.as_deref().map(|text| parse("/start", text)).transpose()?;
+        let end = self.end.as_deref().map(|text| parse("/end", text)).transpose()?;
+        let same_length = |start: Time| later(start, current.end.as_unix_micros() - current.start.as_unix_micros());
+        let end = end.or(start.map(same_length)).unwrap_or(current.end);
+        let start = start.unwrap_or(current.start);
         let Some(requested) = TimeRange::new(start, end) else {
             return Err(field_error("/end", format!("the end, {end}, is not after the start, {start}")));
         };
@@ -231,34 +231,34 @@ impl EventPatch {
     }
 
     /// Applies participants and resources.
-    fn take(&self, event: &mut Event, snapshot: &CalendarSnapshot) -> Result<()> {
+    fn apply_participants_and_resources(&self, event: &mut Event, snapshot: &CalendarSnapshot) -> Result<()> {
         if let Some(people) = &self.participants {
             if let Some(index) = people.iter().position(|person| !snapshot.members.contains_key(&person.id)) {
-                let fact = format!("unknown family member `{}`", people[index].id);
-                return Err(field_error(&format!("/participants/{index}/id"), fact));
+                let message = format!("unknown family member `{}`", people[index].id);
+                return Err(field_error(&format!("/participants/{index}/id"), message));
             }
-            let taking = |participant: &ParticipantInput| Participant {
+            let to_participant = |participant: &ParticipantInput| Participant {
                 member: participant.id.clone(),
                 is_required: participant.is_required,
             };
-            event.participants = people.iter().map(taking).collect();
+            event.participants = people.iter().map(to_participant).collect();
         }
         if let Some(resources) = &self.resources {
             if let Some(index) = resources.iter().position(|id| !snapshot.resources.contains_key(id)) {
                 let ids: Vec<&str> = snapshot.resources.keys().map(String::as_str).collect();
-                let fact =
+                let message =
                     format!("resource `{}` not found; the family has {}", resources[index], words::join_list(&ids));
-                return Err(field_error(&format!("/resources/{index}"), fact));
+                return Err(field_error(&format!("/resources/{index}"), message));
             }
             event.resources.clone_from(resources);
         }
         Ok(())
     }
 
-    fn repeat(&self, event: &mut Event) -> Result<()> {
-        let is_of_others = event.recurrence_override.is_some()
+    fn apply_recurrence(&self, event: &mut Event) -> Result<()> {
+        let selects_other_instances = event.recurrence_override.is_some()
             && matches!(self.which, Some(SeriesScopeParam::Following | SeriesScopeParam::All));
-        let Some(rule) = self.recurrence_rule.as_ref().filter(|_| !is_of_others) else { return Ok(()) };
+        let Some(rule) = self.recurrence_rule.as_ref().filter(|_| !selects_other_instances) else { return Ok(()) };
         let Some(rule) = rule.as_deref().map(str::trim).filter(|rule| !rule.is_empty()) else {
             event.recurrence = None;
             return Ok(());
@@ -266,8 +266,8 @@ impl EventPatch {
         let zone = NamedTimeZone::from_iana_name(&event.zone)?;
         let checked = validate_rrule(rule, zone.to_local(event.span.start), &zone);
         let checked = checked.map_err(|error| field_error("/recurrence_rule", error.message()))?;
-        let (left_out, added) = event.recurrence.take().map(|old| (old.exdates, old.rdates)).unwrap_or_default();
-        event.recurrence = Some(Recurrence { rule: checked.rule, exdates: left_out, rdates: added });
+        let (exdates, rdates) = event.recurrence.take().map(|old| (old.exdates, old.rdates)).unwrap_or_default();
+        event.recurrence = Some(Recurrence { rule: checked.rule, exdates, rdates });
         Ok(())
     }
 }
@@ -278,7 +278,7 @@ fn scheduling_fields(event: &Event) -> (TimeRange, bool, &[Participant], &[Strin
 }
 
 /// Returns the time range of the referenced instance.
-fn seen(event: &Event, occurrence: Option<DateTime>) -> Result<TimeRange> {
+fn current_range(event: &Event, occurrence: Option<DateTime>) -> Result<TimeRange> {
     let Some(at) = occurrence.filter(|_| event.recurrence.is_some()) else { return Ok(event.span) };
     let zone = NamedTimeZone::from_iana_name(&event.zone)?;
     let start = zone.to_instant(at)?;

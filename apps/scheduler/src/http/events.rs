@@ -56,16 +56,17 @@ impl TimeRangeParams {
 )]
 pub(super) async fn list_events(
     Extension(app): Extension<SchedulerAppState>,
-    ValidatedQuery(within): ValidatedQuery<TimeRangeParams>,
+    ValidatedQuery(params): ValidatedQuery<TimeRangeParams>,
 ) -> Result<Json<Value>, Problem> {
-    let span = within.span()?;
-    let requester = Requester::new(&app, &within.user_id).await?;
+    let span = params.span()?;
+    let requester = Requester::new(&app, &params.user_id).await?;
     let instances = requester.snapshot.instances(&span)?;
     let events: Vec<Value> =
         instances.iter().map(|instance| event_json(&requester, &instance.event, &instance.span)).collect();
-    let is_there = |id: &String| instances.iter().any(|instance| instance.event.id == *id);
-    let is_about = |conflict: &&Conflict| conflict.conflicting_event_id.as_ref().is_none_or(is_there);
-    let conflicts: Vec<&Conflict> = requester.snapshot.conflicts.values().map(AsRef::as_ref).filter(is_about).collect();
+    let is_listed = |id: &String| instances.iter().any(|instance| instance.event.id == *id);
+    let concerns_listed_event = |conflict: &&Conflict| conflict.conflicting_event_id.as_ref().is_none_or(is_listed);
+    let conflicts: Vec<&Conflict> =
+        requester.snapshot.conflicts.values().map(AsRef::as_ref).filter(concerns_listed_event).collect();
     Ok(Json(json!({ "events": events, "conflicts": conflicts })))
 }
 
@@ -115,15 +116,17 @@ pub(super) fn event_json(requester: &Requester, event: &Event, span: &TimeRange)
         "may_change": false,
     });
     // Proposals of other members take up time, but their details are private until confirmed.
-    let is_idea = event.status != EventStatus::Confirmed && event.owner != requester.member.id;
-    if is_idea || !requester.can_see_details(event) {
+    let is_proposal_of_other = event.status != EventStatus::Confirmed && event.owner != requester.member.id;
+    if is_proposal_of_other || !requester.can_see_details(event) {
         return response;
     }
-    let people = event
-        .participants
-        .iter()
-        .map(|participant| json!({ "id": participant.member, "name": named(snapshot, &participant.member), "is_required": participant.is_required }));
-    let resources = event.resources.iter().map(|id| json!({ "id": id, "name": named(snapshot, id) }));
+    let people = event.participants.iter().map(|participant| {
+        json!({
+            "id": participant.member, "name": display_name(snapshot, &participant.member),
+            "is_required": participant.is_required,
+        })
+    });
+    let resources = event.resources.iter().map(|id| json!({ "id": id, "name": display_name(snapshot, id) }));
     let details = json!({
         "title": event.title,
         "is_busy": false,
@@ -154,14 +157,14 @@ pub(super) fn display_range(requester: &Requester, event: &Arc<Event>, mentioned
     }
     let snapshot = &requester.snapshot;
     // A series that cannot be expanded is shown at its stored time.
-    let then = snapshot.instances_of(event, mentioned).unwrap_or_default();
-    let same = then.iter().find(|instance| instance.span.start == mentioned.start).map(|instance| instance.span);
+    let instances = snapshot.instances_of(event, mentioned).unwrap_or_default();
+    let same = instances.iter().find(|instance| instance.span.start == mentioned.start).map(|instance| instance.span);
     let next = || snapshot.next_instance(event, requester.now).ok().flatten();
     same.or_else(next).unwrap_or(event.span)
 }
 
 /// Returns the name of a member or resource; the id if there is none.
-pub(super) fn named<'a>(snapshot: &'a CalendarSnapshot, id: &'a str) -> &'a str {
+pub(super) fn display_name<'a>(snapshot: &'a CalendarSnapshot, id: &'a str) -> &'a str {
     let member = snapshot.members.get(id).map(|member| member.name.as_str());
     member.or_else(|| snapshot.resources.get(id).map(|resource| resource.name.as_str())).unwrap_or(id)
 }

@@ -46,7 +46,7 @@ impl FamilyObjectKind {
         }
     }
 
-    const fn one(self) -> &'static str {
+    const fn singular(self) -> &'static str {
         match self {
             Self::Members => "member",
             Self::Resources => "resource",
@@ -99,9 +99,9 @@ pub(super) async fn list(
     Path(kind): Path<String>,
     ValidatedQuery(params): ValidatedQuery<UserParams>,
 ) -> Result<Json<Value>, Problem> {
-    let read = FamilyObjectKind::from_name(&kind)?;
+    let object_kind = FamilyObjectKind::from_name(&kind)?;
     let requester = Requester::new(&app, &params.user_id).await?;
-    Ok(Json(json!({ kind: read.all(&requester.snapshot) })))
+    Ok(Json(json!({ kind: object_kind.all(&requester.snapshot) })))
 }
 
 /// Creates a member, resource or constraint. If the id is missing, it is derived from the name.
@@ -132,8 +132,8 @@ pub(super) async fn create(
         let id = requested_id.unwrap_or_else(|| free_id(kind, snapshot, name));
         if kind.find(snapshot, &id).is_some() {
             // `ThreadBusy` maps to 409.
-            let there = Error::new(ErrorCode::ThreadBusy, format!("{} `{id}` already exists", kind.one()));
-            return Err(there.with_retryable(false).with_help("change it, or use another id"));
+            let error = Error::new(ErrorCode::ThreadBusy, format!("{} `{id}` already exists", kind.singular()));
+            return Err(error.with_retryable(false).with_help("change it, or use another id"));
         }
         let mut object = object;
         object.insert("id".to_owned(), json!(id));
@@ -162,14 +162,14 @@ pub(super) async fn change(
     if object.get("id").is_some_and(|value| *value != id.as_str()) {
         return Err(invalid("/id", "the id cannot be changed", "omit it"));
     }
-    let merged = move |snapshot: &CalendarSnapshot| {
-        let mut existing = kind.find(snapshot, &id).ok_or_else(|| missing(kind, &id))?;
+    let merge = move |snapshot: &CalendarSnapshot| {
+        let mut existing = kind.find(snapshot, &id).ok_or_else(|| not_found(kind, &id))?;
         if let Value::Object(fields) = &mut existing {
             fields.extend(object);
         }
         Ok((id, existing))
     };
-    Ok(Json(put(&app, &user, kind, merged).await?))
+    Ok(Json(put(&app, &user, kind, merge).await?))
 }
 
 /// Removes a member, resource or constraint that is not referenced any more.
@@ -189,10 +189,10 @@ pub(super) async fn remove(
     let kind = FamilyObjectKind::from_name(&kind)?;
     let requester = Requester::new(&app, &params.user_id).await?;
     requester.require_parent()?;
-    let action = format!("remove_{}", kind.one());
+    let action = format!("remove_{}", kind.singular());
     let decide = move |snapshot: &CalendarSnapshot| match kind.find(snapshot, &id) {
-        Some(_) => changed(snapshot, &params.user_id, kind.removal(id)),
-        None => Err(missing(kind, &id)),
+        Some(_) => authorized_changes(snapshot, &params.user_id, kind.removal(id)),
+        None => Err(not_found(kind, &id)),
     };
     let changed = app.calendars().change(app.family(), &requester.member.id, &action, decide).await;
     changed.map(|_| StatusCode::NO_CONTENT).map_err(reference_conflict)
@@ -236,16 +236,16 @@ async fn put(
         check(&change)?;
         // `set` cannot fail: the closure runs at most once.
         let _ = id_cell.set(id);
-        changed(snapshot, &author, change)
+        authorized_changes(snapshot, &author, change)
     };
-    let action = format!("change_{}", kind.one());
+    let action = format!("change_{}", kind.singular());
     let changed = app.calendars().change(app.family(), user, &action, decide).await?;
     let written = created_id.get().and_then(|id| kind.find(&changed.snapshot, id));
     Ok(written.ok_or_else(|| Error::internal("the change was not computed"))?)
 }
 
-fn missing(kind: FamilyObjectKind, id: &str) -> Error {
-    Error::new(ErrorCode::NotFound, format!("{} `{id}` not found", kind.one()))
+fn not_found(kind: FamilyObjectKind, id: &str) -> Error {
+    Error::new(ErrorCode::NotFound, format!("{} `{id}` not found", kind.singular()))
 }
 
 /// Checks what the types cannot express.
@@ -253,7 +253,7 @@ fn check(change: &CalendarChange) -> Result<()> {
     let (name, problem) = match change {
         CalendarChange::Member(member) => {
             let problem = member.preferences.problem();
-            (&member.name, problem.map(|(pointer, fact)| field_error(pointer, fact)))
+            (&member.name, problem.map(|(pointer, reason)| field_error(pointer, reason)))
         }
         CalendarChange::Resource(resource) => (&resource.name, None),
         CalendarChange::Rule(rule) => (&rule.name, check_rule(rule)),
@@ -286,7 +286,7 @@ fn check_rule(rule: &Constraint) -> Option<Error> {
 }
 
 /// Returns the change, unless the user is no longer a parent or the change would leave the family without a parent.
-fn changed(snapshot: &CalendarSnapshot, user: &str, change: CalendarChange) -> Result<Vec<CalendarChange>> {
+fn authorized_changes(snapshot: &CalendarSnapshot, user: &str, change: CalendarChange) -> Result<Vec<CalendarChange>> {
     let is_parent = |snapshot: &CalendarSnapshot, id: &str| {
         snapshot.members.get(id).is_some_and(|member| member.role == MemberRole::Parent)
     };
@@ -307,13 +307,13 @@ fn changed(snapshot: &CalendarSnapshot, user: &str, change: CalendarChange) -> R
 }
 
 fn is_id(text: &str) -> bool {
-    let is_sign = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-    (1..=64).contains(&text.len()) && text.bytes().all(is_sign)
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    (1..=64).contains(&text.len()) && text.bytes().all(is_allowed)
 }
 
 /// Derives an unused id from a name.
 fn free_id(kind: FamilyObjectKind, snapshot: &CalendarSnapshot, name: Option<&str>) -> String {
-    calendar::free_id(name.unwrap_or_default(), kind.one(), |id| kind.find(snapshot, id).is_some())
+    calendar::free_id(name.unwrap_or_default(), kind.singular(), |id| kind.find(snapshot, id).is_some())
 }
 
 #[cfg(test)]

@@ -29,17 +29,17 @@ impl ImportGuard<'_> {
     /// come first, so that a new event can take a slot that the file frees by moving another one.
     pub(super) fn rejected_uids(&self, imported: &ImportResult) -> Result<BTreeMap<String, String>> {
         let mut rejected = BTreeMap::new();
-        let mut taken = self.snapshot.clone();
-        let is_known = |(_, changes): &(&str, &[CalendarChange])| {
+        let mut accepted = self.snapshot.clone();
+        let is_existing = |(_, changes): &(&str, &[CalendarChange])| {
             changes.iter().any(|change| self.existing_event(change).is_some())
         };
-        let (existing, new): (Vec<_>, Vec<_>) = imported.parts().partition(is_known);
+        let (existing, new): (Vec<_>, Vec<_>) = imported.parts().partition(is_existing);
         for (uid, changes) in existing.into_iter().chain(new) {
-            let mut candidate = taken.clone();
+            let mut candidate = accepted.clone();
             changes.iter().cloned().for_each(|change| candidate.apply(change));
             match self.rejection_reason(changes, &candidate)? {
                 Some(reason) => drop(rejected.insert(uid.to_owned(), reason)),
-                None => taken = candidate,
+                None => accepted = candidate,
             }
         }
         Ok(rejected)
@@ -71,12 +71,12 @@ impl ImportGuard<'_> {
     /// Returns true if an event will use resources at times at which it does not use them yet.
     fn needs_new_resources(&self, event: &Event) -> bool {
         let is_over = event.recurrence.is_none() && event.span.end <= self.now;
-        let is_as_before = self
+        let is_unchanged = self
             .snapshot
             .events
             .get(&event.id)
             .is_some_and(|existing| resource_usage(existing) == resource_usage(event));
-        event.status == EventStatus::Confirmed && !event.resources.is_empty() && !is_over && !is_as_before
+        event.status == EventStatus::Confirmed && !event.resources.is_empty() && !is_over && !is_unchanged
     }
 
     /// Returns the existing event that a change concerns.

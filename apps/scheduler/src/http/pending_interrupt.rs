@@ -13,15 +13,15 @@ use crate::state::request_state;
 pub(super) fn pending_interrupt_json(
     record: &ThreadRecord,
     state: Option<&ThreadState>,
-    talk: &FamilySchedulerState,
+    conversation: &FamilySchedulerState,
     requester: &Requester,
 ) -> Option<Value> {
     let interrupt = state?.interrupts().next().filter(|_| record.status == RunStatus::AwaitingInput)?;
     let payload = &interrupt.value;
-    let parsed = request_state::parsed_request(talk).ok();
-    let spans: Vec<Value> = parsed.iter().flat_map(|parsed| &parsed.spans).filter_map(piece).collect();
+    let parsed = request_state::parsed_request(conversation).ok();
+    let spans: Vec<Value> = parsed.iter().flat_map(|parsed| &parsed.spans).filter_map(span_json).collect();
     let list = |name: &str| payload[name].as_array().cloned().unwrap_or_default();
-    let data = talk.parsed_event_data.as_ref().map(|data| in_local_time(data, requester));
+    let data = conversation.parsed_event_data.as_ref().map(|data| in_local_time(data, requester));
     Some(json!({
         "question_id": interrupt.id.to_string(),
         "kind": payload["kind"],
@@ -37,14 +37,14 @@ pub(super) fn pending_interrupt_json(
 }
 
 /// Returns the parse of the last request.
-pub(super) fn parsed_request_json(talk: &FamilySchedulerState, requester: &Requester) -> Option<Value> {
-    let parsed = request_state::parsed_request(talk).ok()?;
-    let spans: Vec<Value> = parsed.spans.iter().filter_map(piece).collect();
+pub(super) fn parsed_request_json(conversation: &FamilySchedulerState, requester: &Requester) -> Option<Value> {
+    let parsed = request_state::parsed_request(conversation).ok()?;
+    let spans: Vec<Value> = parsed.spans.iter().filter_map(span_json).collect();
     Some(json!({ "data": in_local_time(&parsed.data, requester), "confidence": parsed.confidence, "found": spans }))
 }
 
 /// Returns a parsed span under the name that pages use; `None` for filler words.
-fn piece(span: &ParsedSpan) -> Option<Value> {
+fn span_json(span: &ParsedSpan) -> Option<Value> {
     let part = match span.part {
         SpanKind::Filler => return None,
         SpanKind::Length => json!("duration"),
@@ -58,18 +58,18 @@ fn piece(span: &ParsedSpan) -> Option<Value> {
 
 /// Converts the times of a parsed request to the time zone of the requester.
 fn in_local_time(data: &NlParserData, requester: &Requester) -> NlParserData {
-    let written = |time: Option<_>| time.map(|time| requester.in_local_time(time));
-    NlParserData { start_time: written(data.start_time), end_time: written(data.end_time), ..data.clone() }
+    let localize = |time: Option<_>| time.map(|time| requester.in_local_time(time));
+    NlParserData { start_time: localize(data.start_time), end_time: localize(data.end_time), ..data.clone() }
 }
 
 /// Converts the times of a resolution likewise. A resolution that cannot be deserialized is returned unchanged.
 fn localized_resolution(value: Value, requester: &Requester) -> Value {
     let Ok(mut resolution) = serde_json::from_value::<ProposedResolution>(value.clone()) else { return value };
-    resolution.changes.iter_mut().for_each(|change| retime(change, requester));
+    resolution.changes.iter_mut().for_each(|change| localize_change(change, requester));
     json!(resolution)
 }
 
-fn retime(change: &mut ResolutionChange, requester: &Requester) {
+fn localize_change(change: &mut ResolutionChange, requester: &Requester) {
     let is_time = |field: &str| matches!(field, "start_time" | "end_time");
     if !change.field.as_deref().is_some_and(is_time) {
         return;

@@ -45,8 +45,8 @@ impl Requester {
         if self.member.role == MemberRole::Parent {
             return Ok(());
         }
-        let fact = format!("{} does not have permission to change the family", self.member.name);
-        Err(Problem::new(403, ErrorCode::PolicyRefused, fact).with_hint("only parents can do this"))
+        let detail = format!("{} does not have permission to change the family", self.member.name);
+        Err(Problem::new(403, ErrorCode::PolicyRefused, detail).with_hint("only parents can do this"))
     }
 
     /// Returns true if the member may see the details of an event.

@@ -42,15 +42,15 @@ impl ScheduleRequest {
         }
         let count = self.text.chars().count();
         if count > MAX_TEXT_LENGTH {
-            let fact = format!("the text has {count} characters; the maximum is {MAX_TEXT_LENGTH}");
-            return Err(invalid("/text", fact, "shorten the text, or send several requests"));
+            let detail = format!("the text has {count} characters; the maximum is {MAX_TEXT_LENGTH}");
+            return Err(invalid("/text", detail, "shorten the text, or send several requests"));
         }
         Ok(())
     }
 
-    /// Returns the options to store with the request; `before` has those of the previous request.
-    pub(super) fn options(&self, is_query: bool, before: Option<ConversationOptions>) -> ConversationOptions {
-        let model = self.model.clone().or_else(|| before.and_then(|before| before.model));
+    /// Returns the options to store with the request; `previous` has those of the previous request.
+    pub(super) fn options(&self, is_query: bool, previous: Option<ConversationOptions>) -> ConversationOptions {
+        let model = self.model.clone().or_else(|| previous.and_then(|previous| previous.model));
         ConversationOptions { user_id: self.user_id.clone(), is_query, model }
     }
 
@@ -60,8 +60,8 @@ impl ScheduleRequest {
         if is_conversation(id) {
             return Ok(id.into());
         }
-        let fact = format!("`{}` is not a valid conversation id", id.chars().take(80).collect::<String>());
-        Err(invalid("/conversation_id", fact, "use the id of an existing conversation, or omit it"))
+        let detail = format!("`{}` is not a valid conversation id", id.chars().take(80).collect::<String>());
+        Err(invalid("/conversation_id", detail, "use the id of an existing conversation, or omit it"))
     }
 }
 
@@ -211,8 +211,8 @@ mod tests {
     #[test]
     fn turn_input_resets_every_per_request_field() {
         let turn = turn_input("Piano", "mom", None);
-        let anew = ["agent_outputs", "validation_results", "notes", "workflow_status"];
-        assert!(anew.iter().all(|name| turn[*name].get("__overwrite__").is_some()), "{turn}");
+        let reset = ["agent_outputs", "validation_results", "notes", "workflow_status"];
+        assert!(reset.iter().all(|name| turn[*name].get("__overwrite__").is_some()), "{turn}");
         let retained = ["conversation_id", "errors", "audit_log"];
         assert!(retained.iter().all(|name| turn.get(*name).is_none()), "{turn}");
     }

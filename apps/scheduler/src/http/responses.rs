@@ -6,7 +6,7 @@ use superstep::{Error, ErrorCode};
 use superstep_server::{Problem, RunError, RunService, RunStatus, ThreadRecord, ThreadState};
 
 use super::CONVERSATIONS;
-use super::events::{display_range, event_json, named};
+use super::events::{display_name, display_range, event_json};
 use super::pending_interrupt::{parsed_request_json, pending_interrupt_json};
 use super::requester::Requester;
 use super::workflow_steps::steps;
@@ -22,24 +22,24 @@ pub(super) async fn conversation_response(
     record: &ThreadRecord,
 ) -> Result<Value, Problem> {
     let state = CONVERSATIONS.state(runs, &record.thread).await?;
-    let talk = state.as_ref().map(decode_state).transpose()?.unwrap_or_default();
-    let waiting = pending_interrupt_json(record, state.as_ref(), &talk, requester);
-    let status = status(record, talk.workflow_status);
-    let messages: Vec<Message> = talk.messages.iter().filter_map(Message::from_chat_message).collect();
-    let mut workflow_steps = steps(&talk);
+    let conversation = state.as_ref().map(decode_state).transpose()?.unwrap_or_default();
+    let waiting = pending_interrupt_json(record, state.as_ref(), &conversation, requester);
+    let status = status(record, conversation.workflow_status);
+    let messages: Vec<Message> = conversation.messages.iter().filter_map(Message::from_chat_message).collect();
+    let mut workflow_steps = steps(&conversation);
     // The interrupted node has started as well.
     let interrupted_node = state.as_ref().filter(|_| waiting.is_some()).and_then(|state| state.next.first());
-    workflow_steps.extend(interrupted_node.and_then(|node| node_named(node)));
+    workflow_steps.extend(interrupted_node.and_then(|node| node_name(node)));
     Ok(json!({
         "workflow_id": record.thread,
         "status": status,
-        "result": result(&talk, status, requester),
-        "explanation": explanation(record, &talk, (&messages, waiting.as_ref())),
-        "agent_outputs": talk.agent_outputs,
+        "result": result(&conversation, status, requester),
+        "explanation": explanation(record, &conversation, (&messages, waiting.as_ref())),
+        "agent_outputs": conversation.agent_outputs,
         "workflow_steps": workflow_steps,
-        "errors": errors(&talk, &messages),
+        "errors": errors(&conversation, &messages),
         "waiting": waiting,
-        "understood": parsed_request_json(&talk, requester),
+        "understood": parsed_request_json(&conversation, requester),
         "messages": messages,
     }))
 }
@@ -83,19 +83,19 @@ pub(super) fn check_store(answer: &Value, thread: &ThreadId) -> Result<(), Probl
     Err(problem.with_hint("nothing was changed; try again").with_retry_after(std::time::Duration::from_secs(5)))
 }
 
-fn status(record: &ThreadRecord, of_state: WorkflowStatus) -> &'static str {
-    let status = match (record.status, of_state) {
+fn status(record: &ThreadRecord, workflow_status: WorkflowStatus) -> &'static str {
+    let status = match (record.status, workflow_status) {
         (RunStatus::Running | RunStatus::Suspended | RunStatus::Orphaned, _) => WorkflowStatus::InProgress,
         (RunStatus::AwaitingInput, _) => WorkflowStatus::AwaitingUser,
         (RunStatus::Failed | RunStatus::Cancelled, _) => WorkflowStatus::Failed,
         // Not running and not waiting: the run ended without a result.
         (_, WorkflowStatus::InProgress | WorkflowStatus::AwaitingUser) => WorkflowStatus::Failed,
-        (_, of_state) => of_state,
+        (_, workflow_status) => workflow_status,
     };
     status.name()
 }
 
-fn node_named(name: &str) -> Option<&'static str> {
+fn node_name(name: &str) -> Option<&'static str> {
     crate::orchestrator::route::NextNode::ALL
         .into_iter()
         .map(crate::orchestrator::route::NextNode::node)
@@ -103,24 +103,24 @@ fn node_named(name: &str) -> Option<&'static str> {
 }
 
 /// Returns the result of a request.
-fn result(talk: &FamilySchedulerState, status: &str, requester: &Requester) -> Value {
+fn result(conversation: &FamilySchedulerState, status: &str, requester: &Requester) -> Value {
     let is_over = status == WorkflowStatus::Completed.name();
-    let event = talk.proposed_event.as_ref().map(|event| event_of(event, requester));
-    let query = talk.agent_outputs.get(AgentName::Query.name()).map(|output| &output.data);
+    let event = conversation.proposed_event.as_ref().map(|event| proposed_event_json(event, requester));
+    let query = conversation.agent_outputs.get(AgentName::Query.name()).map(|output| &output.data);
     json!({
         "event": event,
-        "events": events(talk, requester),
+        "events": events(conversation, requester),
         "query": query,
-        "action": if is_over { action(talk) } else { "none" },
+        "action": if is_over { action(conversation) } else { "none" },
     })
 }
 
-fn action(talk: &FamilySchedulerState) -> &'static str {
-    let Some(data) = &talk.parsed_event_data else { return "none" };
-    let is_rejected = talk.proposed_event.as_ref().is_some_and(|event| event.status == EventStatus::Rejected);
+fn action(conversation: &FamilySchedulerState) -> &'static str {
+    let Some(data) = &conversation.parsed_event_data else { return "none" };
+    let is_rejected = conversation.proposed_event.as_ref().is_some_and(|event| event.status == EventStatus::Rejected);
     match data.event_type {
         EventType::Query => "answered",
-        _ if request_state::is_declined(talk) => "declined",
+        _ if request_state::is_declined(conversation) => "declined",
         EventType::Cancel => "cancelled",
         // The chosen resolution can be to cancel the new event.
         EventType::Create if is_rejected => "declined",
@@ -130,13 +130,16 @@ fn action(talk: &FamilySchedulerState) -> &'static str {
 }
 
 /// Returns the event as it is on the calendar, or as proposed if it is not there.
-fn event_of(event: &ProposedEvent, requester: &Requester) -> Value {
+fn proposed_event_json(event: &ProposedEvent, requester: &Requester) -> Value {
     if let Some(existing) = requester.snapshot.events.get(&event.event_id) {
         return event_json(requester, existing, &display_range(requester, existing, &mentioned_range(event)));
     }
     let snapshot = &requester.snapshot;
-    let people =
-        event.participants.iter().map(|id| json!({ "id": id, "name": named(snapshot, id), "is_required": true }));
+    let people = event
+        .participants
+        .iter()
+        .map(|id| json!({ "id": id, "name": display_name(snapshot, id), "is_required": true }));
+    let resources = event.resources.iter().map(|id| json!({ "id": id, "name": display_name(snapshot, id) }));
     json!({
         "event_id": event.event_id,
         "title": event.title,
@@ -144,30 +147,30 @@ fn event_of(event: &ProposedEvent, requester: &Requester) -> Value {
         "end": requester.in_local_time(event.end_time),
         "status": event.status,
         "participants": people.collect::<Vec<_>>(),
-        "resources": event.resources.iter().map(|id| json!({ "id": id, "name": named(snapshot, id) })).collect::<Vec<_>>(),
+        "resources": resources.collect::<Vec<_>>(),
         "recurrence_rule": null,
     })
 }
 
 /// Returns all confirmed events that the request created or moved.
-fn events(talk: &FamilySchedulerState, requester: &Requester) -> Vec<Value> {
-    let own = talk.proposed_event.iter().map(|event| &event.event_id);
-    let touched = talk
+fn events(conversation: &FamilySchedulerState, requester: &Requester) -> Vec<Value> {
+    let proposed = conversation.proposed_event.as_ref();
+    let touched = conversation
         .selected_resolution
         .iter()
         .flat_map(|resolution| &resolution.changes)
         .filter_map(|change| change.event_id.as_ref());
     let mut ids: Vec<&String> = Vec::new();
-    for id in own.chain(touched) {
+    for id in proposed.map(|event| &event.event_id).into_iter().chain(touched) {
         if !ids.contains(&id) {
             ids.push(id);
         }
     }
-    let there = ids.into_iter().filter_map(|id| requester.snapshot.events.get(id));
-    let there = there.filter(|event| event.status == EventStatus::Confirmed);
-    let own = talk.proposed_event.as_ref();
-    let span = |event: &Event| own.filter(|own| own.event_id == event.id).map_or(event.span, mentioned_range);
-    there.map(|event| event_json(requester, event, &display_range(requester, event, &span(event)))).collect()
+    let existing = ids.into_iter().filter_map(|id| requester.snapshot.events.get(id));
+    let confirmed = existing.filter(|event| event.status == EventStatus::Confirmed);
+    let span =
+        |event: &Event| proposed.filter(|proposed| proposed.event_id == event.id).map_or(event.span, mentioned_range);
+    confirmed.map(|event| event_json(requester, event, &display_range(requester, event, &span(event)))).collect()
 }
 
 /// Returns the time range that the request mentioned.
@@ -179,7 +182,7 @@ fn mentioned_range(event: &ProposedEvent) -> TimeRange {
 /// agent.
 fn explanation(
     record: &ThreadRecord,
-    talk: &FamilySchedulerState,
+    conversation: &FamilySchedulerState,
     (messages, waiting): (&[Message], Option<&Value>),
 ) -> String {
     if let Some(question) = waiting.and_then(|waiting| waiting["question"].as_str()) {
@@ -188,16 +191,21 @@ fn explanation(
     if let Some(failure) = &record.error {
         return failure.message.clone();
     }
-    if let Some(answer) = messages.last().filter(|line| line.role == MessageRole::Assistant) {
+    if let Some(answer) = messages.last().filter(|message| message.role == MessageRole::Assistant) {
         return answer.content.clone();
     }
-    let latest = talk.agent_outputs.values().max_by_key(|output| output.timestamp);
+    let latest = conversation.agent_outputs.values().max_by_key(|output| output.timestamp);
     latest.map(|output| output.explanation.clone()).unwrap_or_default()
 }
 
 /// Returns the errors since the last request started.
-fn errors<'a>(talk: &'a FamilySchedulerState, messages: &[Message]) -> Vec<&'a ErrorInfo> {
-    let is_request = |line: &&Message| line.role == MessageRole::User && line.content == talk.user_input;
-    let started_at = messages.iter().rev().find(is_request).map(|line| line.timestamp);
-    talk.errors.iter().filter(|error| started_at.is_none_or(|started_at| error.timestamp >= started_at)).collect()
+fn errors<'a>(conversation: &'a FamilySchedulerState, messages: &[Message]) -> Vec<&'a ErrorInfo> {
+    let is_request =
+        |message: &&Message| message.role == MessageRole::User && message.content == conversation.user_input;
+    let started_at = messages.iter().rev().find(is_request).map(|message| message.timestamp);
+    conversation
+        .errors
+        .iter()
+        .filter(|error| started_at.is_none_or(|started_at| error.timestamp >= started_at))
+        .collect()
 }

@@ -54,7 +54,7 @@ pub(super) async fn pending_interrupt(
     let other = || {
         Problem::conflict(detail).with_thread(thread).with_hint("`waiting.question_id` is the id of the open question")
     };
-    let interrupt = open.find(|question| question.id.to_string() == id).cloned().ok_or_else(other)?;
+    let interrupt = open.find(|interrupt| interrupt.id.to_string() == id).cloned().ok_or_else(other)?;
     Ok((interrupt, decode_state(&state)?))
 }
 
@@ -64,15 +64,15 @@ pub(super) async fn pending_interrupt(
 /// # Errors
 /// `InvalidResume` with every invalid location; 403 for a resolution that changes events the member may not change.
 pub(super) fn validate_answer(
-    question: &ThreadInterrupt,
+    interrupt: &ThreadInterrupt,
     answer: &Value,
-    talk: &FamilySchedulerState,
+    conversation: &FamilySchedulerState,
     requester: &Requester,
 ) -> Result<(), Problem> {
-    if question.value["kind"] == "clarification" && is_empty_answer(answer) {
+    if interrupt.value["kind"] == "clarification" && is_empty_answer(answer) {
         return Err(invalid_answer(vec![diagnostic("", "the answer is empty", Some("set `text` or `fields`"))]));
     }
-    if let Some(schema) = &question.schema {
+    if let Some(schema) = &interrupt.schema {
         let schema = FieldType::schema(schema.clone()).map_err(|error| Error::internal(error.to_string()))?;
         schema.check(answer).map_err(|errors| {
             let errors =
@@ -80,9 +80,9 @@ pub(super) fn validate_answer(
             invalid_answer(errors.collect())
         })?;
     }
-    match question.value["kind"].as_str() {
+    match interrupt.value["kind"].as_str() {
         Some("clarification") => check_fields(answer, requester),
-        Some("resolution") => validate_resolution_choice(question, readable(answer)?, talk, requester),
+        Some("resolution") => validate_resolution_choice(interrupt, decode(answer)?, conversation, requester),
         _ => Ok(()),
     }
 }
@@ -104,21 +104,21 @@ fn check_fields(answer: &Value, requester: &Requester) -> Result<(), Problem> {
     if !problems.is_empty() {
         return Err(invalid_answer(problems));
     }
-    readable::<ClarificationAnswer>(answer).map(drop)
+    decode::<ClarificationAnswer>(answer).map(drop)
 }
 
 /// Reports ids of a list that are unknown or occur twice.
 fn check_ids(fields: &Value, name: &str, is_known: impl Fn(&str) -> bool) -> Vec<Diagnostic> {
     let ids: Vec<&str> = fields[name].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     let id_error = |(index, id): (usize, &&str)| {
-        let fact = match (is_known(id), ids[..index].contains(id)) {
+        let message = match (is_known(id), ids[..index].contains(id)) {
             (false, _) => format!("unknown id `{id}`"),
             (true, true) => format!("`{id}` is listed twice"),
             (true, false) => return None,
         };
         Some(diagnostic(
             &format!("/fields/{name}/{index}"),
-            &fact,
+            &message,
             Some("see `GET /api/scheduler/settings?user_id=` for the ids"),
         ))
     };
@@ -126,7 +126,7 @@ fn check_ids(fields: &Value, name: &str, is_known: impl Fn(&str) -> bool) -> Vec
 }
 
 /// Deserializes the answer, which checks what a schema cannot express.
-fn readable<T: DeserializeOwned>(answer: &Value) -> Result<T, Problem> {
+fn decode<T: DeserializeOwned>(answer: &Value) -> Result<T, Problem> {
     from_json(answer.clone()).map_err(|error| {
         let problems = error.diagnostics().iter();
         invalid_answer(
@@ -138,21 +138,20 @@ fn readable<T: DeserializeOwned>(answer: &Value) -> Result<T, Problem> {
 /// Applies a resolution to the current calendar. A proposed resolution that no longer works is accepted: the
 /// conversation detects that and proposes others.
 fn validate_resolution_choice(
-    question: &ThreadInterrupt,
+    interrupt: &ThreadInterrupt,
     choice: ResolutionChoice,
-    talk: &FamilySchedulerState,
+    conversation: &FamilySchedulerState,
     requester: &Requester,
 ) -> Result<(), Problem> {
-    let is_changed = matches!(choice, ResolutionChoice::Edited { .. });
-    let pointer = if is_changed { "/resolution" } else { "/resolution_id" };
-    let Some(resolution) = choice.selected(&readable::<Vec<ProposedResolution>>(&question.value["resolutions"])?)
-    else {
+    let is_edited = matches!(choice, ResolutionChoice::Edited { .. });
+    let pointer = if is_edited { "/resolution" } else { "/resolution_id" };
+    let Some(resolution) = choice.selected(&decode::<Vec<ProposedResolution>>(&interrupt.value["resolutions"])?) else {
         return Ok(());
     };
-    let (mut plan, user_id) = (request_state::plan(talk)?, requester.member.id.as_str());
+    let (mut plan, user_id) = (request_state::plan(conversation)?, requester.member.id.as_str());
     plan.resolutions.push(resolution);
-    let drawn = match plan.apply_to(&requester.snapshot, user_id, requester.now) {
-        Ok(drawn) => drawn,
+    let preview = match plan.apply_to(&requester.snapshot, user_id, requester.now) {
+        Ok(preview) => preview,
         Err(error) => {
             return match error.code() {
                 ErrorCode::InvalidResume | ErrorCode::InputInvalid => {
@@ -164,9 +163,10 @@ fn validate_resolution_choice(
             };
         }
     };
-    let others = drawn.conflicts(&requester.snapshot, user_id, requester.now)?.of_other_events;
-    let harms: Vec<Diagnostic> = others.iter().map(|conflict| diagnostic(pointer, &conflict.details, None)).collect();
-    if is_changed && !harms.is_empty() { Err(invalid_answer(harms)) } else { Ok(()) }
+    let others = preview.conflicts(&requester.snapshot, user_id, requester.now)?.of_other_events;
+    let caused_conflicts: Vec<Diagnostic> =
+        others.iter().map(|conflict| diagnostic(pointer, &conflict.details, None)).collect();
+    if is_edited && !caused_conflicts.is_empty() { Err(invalid_answer(caused_conflicts)) } else { Ok(()) }
 }
 
 fn is_empty_answer(answer: &Value) -> bool {

@@ -20,15 +20,15 @@ use crate::parser::LABEL;
 pub(super) async fn settings(
     State(runs): State<RunService>,
     Extension(app): Extension<SchedulerAppState>,
-    ValidatedQuery(looking): ValidatedQuery<OptionalUserParams>,
+    ValidatedQuery(params): ValidatedQuery<OptionalUserParams>,
 ) -> Result<Json<Value>, Problem> {
-    let Some(user) = looking.user_id else { return Ok(Json(public_settings(&app).await?)) };
+    let Some(user) = params.user_id else { return Ok(Json(public_settings(&app).await?)) };
     let requester = Requester::new(&app, &user).await?;
     let snapshot = &requester.snapshot;
-    let is_theirs = |calendar: &&Calendar| {
+    let is_visible = |calendar: &&Calendar| {
         calendar.visibility == Visibility::Family || calendar.owner.as_ref() == Some(&requester.member.id)
     };
-    let calendars: Vec<&Calendar> = snapshot.calendars.values().map(AsRef::as_ref).filter(is_theirs).collect();
+    let calendars: Vec<&Calendar> = snapshot.calendars.values().map(AsRef::as_ref).filter(is_visible).collect();
     let key = feed_key::get_or_create_key(&runs, &app).await?;
     Ok(Json(json!({
         "family": snapshot.family,

@@ -13,12 +13,12 @@ pub(super) fn steps(state: &FamilySchedulerState) -> Vec<&'static str> {
     if state.current_step == WorkflowStep::Start {
         return Vec::new();
     }
-    let taken: Vec<(WorkflowStep, WorkflowStep)> = state.audit_log.iter().filter_map(step).collect();
-    let start = taken.iter().rposition(|(from, _)| *from == WorkflowStep::Start).unwrap_or(0);
-    taken[start..].iter().filter_map(|(from, to)| node(*from, *to)).map(NextNode::node).collect()
+    let transitions: Vec<(WorkflowStep, WorkflowStep)> = state.audit_log.iter().filter_map(transition).collect();
+    let start = transitions.iter().rposition(|(from, _)| *from == WorkflowStep::Start).unwrap_or(0);
+    transitions[start..].iter().filter_map(|(from, to)| node(*from, *to)).map(NextNode::node).collect()
 }
 
-fn step(entry: &Map<String, Value>) -> Option<(WorkflowStep, WorkflowStep)> {
+fn transition(entry: &Map<String, Value>) -> Option<(WorkflowStep, WorkflowStep)> {
     let read = |key: &str| serde_json::from_value(entry.get(key)?.clone()).ok();
     Some((read("from")?, read("to")?))
 }
@@ -52,8 +52,8 @@ mod tests {
             let entry = json!({ "action": "transition", "from": from, "to": to, "timestamp": "2026-01-08T20:30:00Z" });
             entry.as_object().cloned().unwrap()
         };
-        let of_agents = json!({ "step": "nl_parser" }).as_object().cloned().unwrap();
-        let audit_log = std::iter::once(of_agents).chain(steps.iter().map(entry)).collect();
+        let agent_entry = json!({ "step": "nl_parser" }).as_object().cloned().unwrap();
+        let audit_log = std::iter::once(agent_entry).chain(steps.iter().map(entry)).collect();
         FamilySchedulerState { audit_log, current_step: WorkflowStep::Confirmation, ..FamilySchedulerState::default() }
     }
 

@@ -18,7 +18,7 @@ pub(super) struct Component {
     /// Number of the line on which the component begins.
     pub(super) line: usize,
     /// Properties of the component itself.
-    pub(super) own: Vec<ContentLine>,
+    pub(super) lines: Vec<ContentLine>,
     /// Lines of the nested components, from BEGIN to END.
     pub(super) nested: Vec<ContentLine>,
     /// Reason why the component cannot be read.
@@ -29,21 +29,21 @@ pub(super) struct Component {
 pub(super) fn split(lines: Vec<ContentLine>, report: &mut ImportReport) -> Option<Vec<Component>> {
     let mut splitter = ComponentSplitter {
         report,
-        done: Vec::new(),
+        components: Vec::new(),
         open: None,
         nested_names: Vec::new(),
         calendar: None,
         has_content: false,
     };
     for line in lines {
-        splitter.take(line);
+        splitter.push(line);
     }
     splitter.finish()
 }
 
 struct ComponentSplitter<'a> {
     report: &'a mut ImportReport,
-    done: Vec<Component>,
+    components: Vec<Component>,
     open: Option<Component>,
     /// Names of the open components nested in the open top-level one.
     nested_names: Vec<String>,
@@ -54,15 +54,15 @@ struct ComponentSplitter<'a> {
 }
 
 impl ComponentSplitter<'_> {
-    fn take(&mut self, line: ContentLine) {
-        if let Some(name) = marker(&line.text, "BEGIN:") {
+    fn push(&mut self, line: ContentLine) {
+        if let Some(name) = component_name(&line.text, "BEGIN:") {
             return self.begin(name, line);
         }
-        if let Some(name) = marker(&line.text, "END:") {
+        if let Some(name) = component_name(&line.text, "END:") {
             return self.end(&name, line);
         }
         match &mut self.open {
-            Some(open) if self.nested_names.is_empty() => open.own.push(line),
+            Some(open) if self.nested_names.is_empty() => open.lines.push(line),
             Some(open) => open.nested.push(line),
             // Properties of the calendar itself are ignored.
             None if self.calendar.is_some() && line.text.contains(':') => {}
@@ -76,16 +76,16 @@ impl ComponentSplitter<'_> {
     fn begin(&mut self, name: String, line: ContentLine) {
         self.has_content |= name == "VCALENDAR" || name == "VEVENT";
         if name == "VCALENDAR" {
-            self.unfinished();
+            self.close_unfinished();
             self.calendar = Some(line.number);
             return;
         }
         if TOP_LEVEL.contains(&name.as_str()) {
-            self.unfinished();
+            self.close_unfinished();
         }
         let Some(open) = &mut self.open else {
-            let (own, nested) = (Vec::new(), Vec::new());
-            self.open = Some(Component { name, line: line.number, own, nested, flaw: None });
+            let (lines, nested) = (Vec::new(), Vec::new());
+            self.open = Some(Component { name, line: line.number, lines, nested, flaw: None });
             return;
         };
         if self.nested_names.len() >= MAX_DEPTH {
@@ -111,7 +111,7 @@ impl ComponentSplitter<'_> {
                 self.close();
             }
             _ if name == "VCALENDAR" => {
-                self.unfinished();
+                self.close_unfinished();
                 self.calendar = None;
             }
             _ => self.report.add_problem(ImportProblem::new(line.number, name, "has an END without a BEGIN")),
@@ -120,10 +120,10 @@ impl ComponentSplitter<'_> {
 
     fn close(&mut self) {
         self.nested_names.clear();
-        self.done.extend(self.open.take());
+        self.components.extend(self.open.take());
     }
 
-    fn unfinished(&mut self) {
+    fn close_unfinished(&mut self) {
         if let Some(open) = &mut self.open {
             let problem = ImportProblem::new(open.line, &open.name, format!("has no END:{}", open.name));
             open.flaw.get_or_insert(problem);
@@ -132,16 +132,16 @@ impl ComponentSplitter<'_> {
     }
 
     fn finish(mut self) -> Option<Vec<Component>> {
-        self.unfinished();
+        self.close_unfinished();
         if let Some(line) = self.calendar {
             self.report.add_problem(ImportProblem::new(line, "VCALENDAR", "has no END:VCALENDAR"));
         }
-        self.has_content.then_some(self.done)
+        self.has_content.then_some(self.components)
     }
 }
 
 /// Returns the component name after `BEGIN:` or `END:`.
-pub(super) fn marker(text: &str, mark: &str) -> Option<String> {
-    let (head, name) = text.split_at_checked(mark.len())?;
-    head.eq_ignore_ascii_case(mark).then(|| name.trim().to_ascii_uppercase())
+pub(super) fn component_name(text: &str, prefix: &str) -> Option<String> {
+    let (head, name) = text.split_at_checked(prefix.len())?;
+    head.eq_ignore_ascii_case(prefix).then(|| name.trim().to_ascii_uppercase())
 }

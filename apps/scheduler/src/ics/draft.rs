@@ -15,7 +15,7 @@ use super::preserved::MAPPED_PROPERTIES;
 use super::property::Property;
 use super::recurrence;
 use super::report::{ImportProblem, ImportReport, ReportEntry};
-use super::when::{IcsDateTime, LAST_YEAR, parse_datetime, stamp};
+use super::when::{IcsDateTime, LAST_YEAR, parse_datetime, parse_utc};
 use super::write;
 use super::zones::TimezoneLookup;
 use crate::calendar::{CalendarSnapshot, Event, Flexibility, Participant, Priority, TimeRange};
@@ -77,9 +77,9 @@ impl ParsedEvent {
 }
 
 /// Parses a VEVENT. An invalid property that the event can do without is reported and left out.
-pub(super) fn read(
+pub(super) fn parse(
     component: &Component,
-    source: &ImportContext<'_>,
+    context: &ImportContext<'_>,
     report: &mut ImportReport,
 ) -> Result<ParsedEvent, ImportProblem> {
     if let Some(flaw) = &component.flaw {
@@ -89,31 +89,31 @@ pub(super) fn read(
     let find = |name: &str| properties.iter().find(|property| property.name == name);
     let uid = uid(component, &properties, report);
     let missing = || ImportProblem::new(component.line, "DTSTART", "is missing");
-    let starts = find("DTSTART").ok_or_else(missing)?;
-    let home = source.default_time_zone(&uid).map_err(|error| starts.problem(error.message()))?;
-    let start = parse_datetime(starts, &source.zones, &home, report)?;
+    let dtstart = find("DTSTART").ok_or_else(missing)?;
+    let default_zone = context.default_time_zone(&uid).map_err(|error| dtstart.problem(error.message()))?;
+    let start = parse_datetime(dtstart, &context.zones, &default_zone, report)?;
     let instance = match find("RECURRENCE-ID") {
-        Some(property) => Some(instance(property, source, &start.zone, report)?),
+        Some(property) => Some(instance(property, context, &start.zone, report)?),
         None => None,
     };
-    let mut event = Event { span: span(&properties, &start, source, report)?, ..blank(uid, &start, source) };
+    let mut event = Event { span: span(&properties, &start, context, report)?, ..empty_event(uid, &start, context) };
     if instance.is_none() {
-        event.recurrence = recurrence::read(&properties, &start, source, report)?;
+        event.recurrence = recurrence::parse(&properties, &start, context, report)?;
     } else if let Some(rule) = find("RRULE") {
         report.add_problem(rule.problem("is ignored: a single instance of a series cannot repeat"));
     }
-    recurrence::readable_rule(&event)
-        .map_err(|error| find("RRULE").or(find("RDATE")).unwrap_or(starts).problem(error.message()))?;
+    recurrence::check_recurrence(&event)
+        .map_err(|error| find("RRULE").or(find("RDATE")).unwrap_or(dtstart).problem(error.message()))?;
     for property in &properties {
-        set(&mut event, property, source.snapshot, report);
+        apply_property(&mut event, property, context.snapshot, report);
     }
     let stamps = [find("LAST-MODIFIED"), find("DTSTAMP")];
-    let changed_at = stamps.into_iter().flatten().find_map(stamp);
-    event.updated_at = changed_at.unwrap_or(source.now);
-    let created_at = find("CREATED").and_then(stamp);
-    event.created_at = created_at.or(changed_at).unwrap_or(source.now);
-    event.preserved_properties =
-        extra(&properties, component, &event, source.snapshot).map_err(|error| starts.problem(error.message()))?;
+    let changed_at = stamps.into_iter().flatten().find_map(parse_utc);
+    event.updated_at = changed_at.unwrap_or(context.now);
+    let created_at = find("CREATED").and_then(parse_utc);
+    event.created_at = created_at.or(changed_at).unwrap_or(context.now);
+    event.preserved_properties = preserved_lines(&properties, component, &event, context.snapshot)
+        .map_err(|error| dtstart.problem(error.message()))?;
     let is_cancelled = find("STATUS").is_some_and(|status| status.value().eq_ignore_ascii_case("CANCELLED"));
     let explicit = ExplicitFields {
         creation: created_at.is_some(),
@@ -125,7 +125,7 @@ pub(super) fn read(
 }
 
 /// Properties that an event may have only once.
-const ONCE: [&str; 14] = [
+const SINGLE_PROPERTIES: [&str; 14] = [
     "UID",
     "DTSTAMP",
     "DTSTART",
@@ -144,18 +144,18 @@ const ONCE: [&str; 14] = [
 
 fn properties(component: &Component, report: &mut ImportReport) -> Vec<Property> {
     let mut properties: Vec<Property> = Vec::new();
-    for line in &component.own {
+    for line in &component.lines {
         let Some(property) = Property::parse(line) else {
             let message = format!("`{}` is not a property", excerpt(&line.text));
             report.add_problem(ImportProblem::new(line.number, &component.name, message));
             continue;
         };
-        let is_again =
-            ONCE.contains(&property.name.as_str()) && properties.iter().any(|earlier| earlier.name == property.name);
-        if is_again {
+        let is_repeated = SINGLE_PROPERTIES.contains(&property.name.as_str())
+            && properties.iter().any(|earlier| earlier.name == property.name);
+        if is_repeated {
             report.add_problem(property.problem("occurs twice; the first one is used"));
         } else if ["SUMMARY", "DESCRIPTION", "LOCATION"].contains(&property.name.as_str()) {
-            properties.push(property.tidied());
+            properties.push(property.normalized());
         } else {
             properties.push(property);
         }
@@ -180,23 +180,23 @@ fn uid(component: &Component, properties: &[Property], report: &mut ImportReport
 
 fn instance(
     property: &Property,
-    source: &ImportContext<'_>,
-    home: &NamedTimeZone,
+    context: &ImportContext<'_>,
+    default_zone: &NamedTimeZone,
     report: &mut ImportReport,
 ) -> Result<IcsDateTime, ImportProblem> {
     if property.parameter(&Parameter::Range).is_some() {
         return Err(property.problem("changes this and all following instances, which is not supported"));
     }
-    parse_datetime(property, &source.zones, home, report)
+    parse_datetime(property, &context.zones, default_zone, report)
 }
 
-fn blank(uid: String, start: &IcsDateTime, source: &ImportContext<'_>) -> Event {
+fn empty_event(uid: String, start: &IcsDateTime, context: &ImportContext<'_>) -> Event {
     Event {
         id: format!("ev_{:032x}", hash_id(&[b"calendar file", uid.as_bytes()])),
         uid,
-        calendar: source.calendar.to_owned(),
+        calendar: context.calendar.to_owned(),
         title: String::new(),
-        span: TimeRange { start: source.now, end: source.now },
+        span: TimeRange { start: context.now, end: context.now },
         zone: start.zone.name().to_owned(),
         is_all_day: start.is_day,
         participants: Vec::new(),
@@ -206,13 +206,13 @@ fn blank(uid: String, start: &IcsDateTime, source: &ImportContext<'_>) -> Event 
         priority: Priority::default(),
         flexibility: Flexibility::default(),
         status: EventStatus::Confirmed,
-        owner: source.owner.to_owned(),
+        owner: context.owner.to_owned(),
         sequence: 0,
         location: String::new(),
         notes: String::new(),
         preserved_properties: Vec::new(),
-        created_at: source.now,
-        updated_at: source.now,
+        created_at: context.now,
+        updated_at: context.now,
     }
 }
 
@@ -220,21 +220,22 @@ fn blank(uid: String, start: &IcsDateTime, source: &ImportContext<'_>) -> Event 
 fn span(
     properties: &[Property],
     start: &IcsDateTime,
-    source: &ImportContext<'_>,
+    context: &ImportContext<'_>,
     report: &mut ImportReport,
 ) -> Result<TimeRange, ImportProblem> {
     let find = |name: &str| properties.iter().find(|property| property.name == name);
-    let starts = find("DTSTART").or(properties.first());
-    let problem = |message: &str| match find("DTEND").or(find("DURATION")).or(starts) {
+    let dtstart = find("DTSTART").or(properties.first());
+    let problem = |message: &str| match find("DTEND").or(find("DURATION")).or(dtstart) {
         Some(property) => property.problem(message),
         None => ImportProblem::new(0, "VEVENT", message),
     };
-    let instant =
-        |moment: &IcsDateTime| moment.zone.to_instant(moment.local_time).map_err(|error| problem(error.message()));
+    let instant = |datetime: &IcsDateTime| {
+        datetime.zone.to_instant(datetime.local_time).map_err(|error| problem(error.message()))
+    };
     let begin = instant(start)?;
     let end = match (find("DTEND"), find("DURATION")) {
         (Some(property), _) => {
-            let end = parse_datetime(property, &source.zones, &start.zone, report)?;
+            let end = parse_datetime(property, &context.zones, &start.zone, report)?;
             if end.is_day != start.is_day {
                 return Err(property.problem("and DTSTART must both be dates or both be times"));
             }
@@ -250,8 +251,8 @@ fn span(
         return if span.is_too_long() { Err(problem("is more than a year after DTSTART")) } else { Ok(span) };
     }
     // Events without duration cannot be stored.
-    let shortest = if start.is_day { jiff::Span::new().days(1) } else { jiff::Span::new().minutes(1) };
-    let end = IcsDateTime { local_time: start.local_time.saturating_add(shortest), ..start.clone() };
+    let min_duration = if start.is_day { jiff::Span::new().days(1) } else { jiff::Span::new().minutes(1) };
+    let end = IcsDateTime { local_time: start.local_time.saturating_add(min_duration), ..start.clone() };
     TimeRange::new(begin, instant(&end)?).ok_or_else(|| problem("is not after DTSTART"))
 }
 
@@ -281,13 +282,13 @@ pub(super) fn after(start: &IcsDateTime, duration: &Property) -> Result<Time, Im
 }
 
 /// Applies one property to an event.
-fn set(event: &mut Event, property: &Property, snapshot: &CalendarSnapshot, report: &mut ImportReport) {
+fn apply_property(event: &mut Event, property: &Property, snapshot: &CalendarSnapshot, report: &mut ImportReport) {
     match property.name.as_str() {
         "SUMMARY" => event.title = property.text(),
         "DESCRIPTION" => event.notes = property.text(),
         "LOCATION" => event.location = property.text(),
         "ATTENDEE" => match attendee(property, snapshot) {
-            Attendee::Member(participant) => join(&mut event.participants, participant),
+            Attendee::Member(participant) => add_participant(&mut event.participants, participant),
             Attendee::Resource(id) if !event.resources.contains(&id) => event.resources.push(id),
             Attendee::Resource(_) | Attendee::External => {}
         },
@@ -312,14 +313,14 @@ fn set(event: &mut Event, property: &Property, snapshot: &CalendarSnapshot, repo
             "FLEXIBLE" => event.flexibility = Flexibility::Flexible,
             _ => report.add_problem(property.problem("is not one of FIXED, PREFERRED and FLEXIBLE")),
         },
-        "CREATED" | "LAST-MODIFIED" | "DTSTAMP" if stamp(property).is_none() => {
+        "CREATED" | "LAST-MODIFIED" | "DTSTAMP" if parse_utc(property).is_none() => {
             report.add_problem(property.problem(format!("`{}` is not a time", excerpt(property.value()))));
         }
         _ => {}
     }
 }
 
-fn join(participants: &mut Vec<Participant>, new: Participant) {
+fn add_participant(participants: &mut Vec<Participant>, new: Participant) {
     match participants.iter_mut().find(|participant| participant.member == new.member) {
         Some(existing) => existing.is_required |= new.is_required,
         None => participants.push(new),
@@ -339,21 +340,21 @@ pub(super) fn priority(property: &Property) -> Option<Priority> {
 
 /// Returns the lines that the event must preserve: those that the export writes unchanged only if they are
 /// preserved.
-fn extra(
+fn preserved_lines(
     properties: &[Property],
     component: &Component,
     event: &Event,
     snapshot: &CalendarSnapshot,
 ) -> Result<Vec<String>> {
     let without: BTreeSet<String> = write::properties(event, snapshot)?.into_iter().collect();
-    let own = properties.iter().filter(|property| !MAPPED_PROPERTIES.contains(&property.name.as_str()));
-    let own = own.map(|property| &property.raw).filter(|raw| !without.contains(*raw));
-    let mut extra: Vec<String> = own.cloned().collect();
+    let unmapped = properties.iter().filter(|property| !MAPPED_PROPERTIES.contains(&property.name.as_str()));
+    let unmapped = unmapped.map(|property| &property.raw).filter(|raw| !without.contains(*raw));
+    let mut lines: Vec<String> = unmapped.cloned().collect();
     let mut with: BTreeMap<String, usize> = BTreeMap::new();
-    for line in write::properties(&Event { preserved_properties: extra.clone(), ..event.clone() }, snapshot)? {
+    for line in write::properties(&Event { preserved_properties: lines.clone(), ..event.clone() }, snapshot)? {
         *with.entry(line).or_default() += 1;
     }
-    extra.retain(|line| with.get_mut(line).and_then(|left| left.checked_sub(1).map(|rest| *left = rest)).is_some());
-    extra.extend(component.nested.iter().map(|line| line.text.clone()));
-    Ok(extra)
+    lines.retain(|line| with.get_mut(line).and_then(|left| left.checked_sub(1).map(|rest| *left = rest)).is_some());
+    lines.extend(component.nested.iter().map(|line| line.text.clone()));
+    Ok(lines)
 }

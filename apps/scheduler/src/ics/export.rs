@@ -13,13 +13,13 @@ use crate::models::EventStatus;
 use crate::zone::NamedTimeZone;
 
 /// Last year for which time zone transitions are listed one by one, because a series may continue until then.
-const LAST_KNOWN: i16 = 2037;
+const LAST_LISTED_YEAR: i16 = 2037;
 
 /// Contents and audience of an export.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ExportOptions {
     /// Audience of the file.
-    pub reader: ExportAudience,
+    pub audience: ExportAudience,
     /// Id of the exported calendar. Default: all calendars.
     pub calendar: Option<String>,
 }
@@ -41,23 +41,23 @@ pub enum ExportAudience {
 /// # Errors
 /// Returns an error if the time zone of an event is unknown or a time is out of range.
 pub fn export(snapshot: &CalendarSnapshot, options: &ExportOptions) -> Result<String> {
-    let is_wanted = |event: &&Arc<Event>| {
-        let is_here = options.calendar.as_ref().is_none_or(|calendar| *calendar == event.calendar);
-        is_here && event.status == EventStatus::Confirmed
+    let is_exported = |event: &&Arc<Event>| {
+        let is_selected = options.calendar.as_ref().is_none_or(|calendar| *calendar == event.calendar);
+        is_selected && event.status == EventStatus::Confirmed
     };
     let mut events: Vec<Event> = snapshot
         .events
         .values()
-        .filter(is_wanted)
-        .map(|event| visible_event(event, snapshot, &options.reader))
+        .filter(is_exported)
+        .map(|event| visible_event(event, snapshot, &options.audience))
         .collect();
     // A series precedes its overrides.
     events.sort_by_cached_key(|event| {
         (event.uid.clone(), event.recurrence_override.is_some(), event.span, event.id.clone())
     });
     let mut out = String::new();
-    let head = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//superstep//family scheduler//EN", "CALSCALE:GREGORIAN"];
-    head.iter().for_each(|line| write_folded(&mut out, line));
+    let header = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//superstep//family scheduler//EN", "CALSCALE:GREGORIAN"];
+    header.iter().for_each(|line| write_folded(&mut out, line));
     write_folded(&mut out, &format!("X-WR-CALNAME:{}", escape(name(snapshot, options))));
     write_folded(&mut out, &format!("X-WR-TIMEZONE:{}", snapshot.family.zone));
     for (zone, (first, last)) in years(&events, snapshot)? {
@@ -88,7 +88,7 @@ fn years<'a>(events: &'a [Event], snapshot: &'a CalendarSnapshot) -> Result<BTre
             }
             let zone = NamedTimeZone::from_iana_name(&exported.zone)?;
             let (first, last) = (zone.to_local(exported.span.start).year(), zone.to_local(exported.span.end).year());
-            let last = if exported.recurrence.is_some() { last.max(LAST_KNOWN) } else { last };
+            let last = if exported.recurrence.is_some() { last.max(LAST_LISTED_YEAR) } else { last };
             let (from, to) = years.entry(&exported.zone).or_insert((first, last));
             (*from, *to) = ((*from).min(first), (*to).max(last));
         }
@@ -97,35 +97,35 @@ fn years<'a>(events: &'a [Event], snapshot: &'a CalendarSnapshot) -> Result<BTre
 }
 
 /// Returns the event as the audience may see it.
-fn visible_event(event: &Arc<Event>, snapshot: &CalendarSnapshot, reader: &ExportAudience) -> Event {
+fn visible_event(event: &Arc<Event>, snapshot: &CalendarSnapshot, audience: &ExportAudience) -> Event {
     let series = event.recurrence_override.as_ref().and_then(|replaced| snapshot.events.get(&replaced.series));
-    let mut seen = (**event).clone();
-    if is_hidden(series.unwrap_or(event), snapshot, reader) {
+    let mut visible = (**event).clone();
+    if is_hidden(series.unwrap_or(event), snapshot, audience) {
         // With the original UID, an import could take the "busy" event for a newer version of the real one.
-        seen.uid = format!("{:032x}@superstep", hash_id(&[b"busy", event.uid.as_bytes()]));
+        visible.uid = format!("{:032x}@superstep", hash_id(&[b"busy", event.uid.as_bytes()]));
     }
-    if is_hidden(event, snapshot, reader) {
-        seen.title = "Busy".to_owned();
-        seen.location.clear();
-        seen.notes.clear();
-        seen.participants.clear();
-        seen.resources.clear();
-        (seen.priority, seen.flexibility) = (Priority::default(), Flexibility::default());
-        seen.preserved_properties.retain(|line| line.starts_with("RECURRENCE-ID"));
-        seen.preserved_properties.push("CLASS:PRIVATE".to_owned());
+    if is_hidden(event, snapshot, audience) {
+        visible.title = "Busy".to_owned();
+        visible.location.clear();
+        visible.notes.clear();
+        visible.participants.clear();
+        visible.resources.clear();
+        (visible.priority, visible.flexibility) = (Priority::default(), Flexibility::default());
+        visible.preserved_properties.retain(|line| line.starts_with("RECURRENCE-ID"));
+        visible.preserved_properties.push("CLASS:PRIVATE".to_owned());
     }
-    seen
+    visible
 }
 
-fn is_hidden(event: &Event, snapshot: &CalendarSnapshot, reader: &ExportAudience) -> bool {
+fn is_hidden(event: &Event, snapshot: &CalendarSnapshot, audience: &ExportAudience) -> bool {
     let calendar = snapshot.calendars.get(&event.calendar);
     let is_private = calendar.is_some_and(|calendar| calendar.visibility == Visibility::Private);
-    match reader {
+    match audience {
         ExportAudience::FullBackup => false,
         ExportAudience::Public => is_private,
-        ExportAudience::Member(reader) => {
-            let is_owner = calendar.and_then(|calendar| calendar.owner.as_ref()) == Some(reader);
-            let takes_part = event.participants.iter().any(|participant| participant.member == *reader);
+        ExportAudience::Member(member) => {
+            let is_owner = calendar.and_then(|calendar| calendar.owner.as_ref()) == Some(member);
+            let takes_part = event.participants.iter().any(|participant| participant.member == *member);
             is_private && !is_owner && !takes_part
         }
     }

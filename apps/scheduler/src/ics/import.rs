@@ -86,9 +86,9 @@ pub fn import(
     }
     let zones = TimezoneLookup::new(&components, snapshot, now);
     let family = NamedTimeZone::from_iana_name(&snapshot.family.zone)?;
-    let source = ImportContext { snapshot, existing, zones, family, now, calendar, owner };
-    let drafts = drafts(&components, &source, &mut report);
-    let mut matching = ImportMerge { source, changes: Vec::new(), report };
+    let context = ImportContext { snapshot, existing, zones, family, now, calendar, owner };
+    let drafts = drafts(&components, &context, &mut report);
+    let mut matching = ImportMerge { context, changes: Vec::new(), report };
     let mut parts = Vec::new();
     for (uid, drafts) in drafts {
         let entries: Vec<ReportEntry> = drafts.iter().map(ParsedEvent::entry).collect();
@@ -126,13 +126,13 @@ fn components(file: &[u8], report: &mut ImportReport) -> Result<Vec<Component>> 
 /// Parses the events of a file, grouped by UID, in file order. Skipped components are reported.
 fn drafts(
     components: &[Component],
-    source: &ImportContext<'_>,
+    context: &ImportContext<'_>,
     report: &mut ImportReport,
 ) -> Vec<(String, Vec<ParsedEvent>)> {
     let mut drafts: BTreeMap<String, Vec<ParsedEvent>> = BTreeMap::new();
     for component in components {
         match component.name.as_str() {
-            "VEVENT" => match draft::read(component, source, report) {
+            "VEVENT" => match draft::parse(component, context, report) {
                 Ok(draft) => drafts.entry(draft.event.uid.clone()).or_default().push(draft),
                 Err(problem) => {
                     report.skip(entry(component), problem.to_string());
@@ -149,7 +149,7 @@ fn drafts(
 }
 
 fn entry(component: &Component) -> ReportEntry {
-    let properties: Vec<Property> = component.own.iter().filter_map(Property::parse).collect();
+    let properties: Vec<Property> = component.lines.iter().filter_map(Property::parse).collect();
     let text = |name: &str| properties.iter().find(|property| property.name == name).map(Property::text);
     ReportEntry {
         line: component.line,

@@ -30,7 +30,7 @@ pub(super) fn attendee(property: &Property, snapshot: &CalendarSnapshot) -> Atte
         return Attendee::External;
     }
     let is_required = !has_value(&Parameter::Role, &["OPT-PARTICIPANT"]);
-    let member_id = member_at(address, snapshot).or_else(|| member_called(&name, snapshot));
+    let member_id = member_by_address(address, snapshot).or_else(|| member_by_name(&name, snapshot));
     member_id.map_or(Attendee::External, |member| Attendee::Member(Participant { member, is_required }))
 }
 
@@ -50,7 +50,7 @@ pub(super) fn attendee_line(participant: &Participant, snapshot: &CalendarSnapsh
     let name = member.map_or(&participant.member, |member| &member.name);
     let mail = member.and_then(|member| member.aliases.iter().find(|alias| alias.contains('@')));
     let mail = mail.map(|mail| format!("mailto:{mail}"));
-    let mail = mail.filter(|mail| member_at(mail, snapshot).as_ref() == Some(&participant.member));
+    let mail = mail.filter(|mail| member_by_address(mail, snapshot).as_ref() == Some(&participant.member));
     let address = mail.unwrap_or_else(|| address(&participant.member));
     let role = if participant.is_required { "REQ-PARTICIPANT" } else { "OPT-PARTICIPANT" };
     format!("ATTENDEE;CN={};ROLE={role}:{address}", quote(name))
@@ -70,28 +70,28 @@ fn without_scheme(address: &str) -> &str {
     }
 }
 
-fn member_at(text: &str, snapshot: &CalendarSnapshot) -> Option<String> {
+fn member_by_address(text: &str, snapshot: &CalendarSnapshot) -> Option<String> {
     let mail = without_scheme(text);
     let is_mail = mail.contains('@');
-    only(snapshot, |member| address(&member.id) == text || is_mail && is_called(member, mail))
+    unique_member(snapshot, |member| address(&member.id) == text || is_mail && is_called(member, mail))
 }
 
-fn member_called(name: &str, snapshot: &CalendarSnapshot) -> Option<String> {
-    let has_full_name = |member: &Member| same(name, &format!("{} {}", member.name, snapshot.family.name));
-    only(snapshot, |member| is_called(member, name) || has_full_name(member))
+fn member_by_name(name: &str, snapshot: &CalendarSnapshot) -> Option<String> {
+    let has_full_name = |member: &Member| is_same_name(name, &format!("{} {}", member.name, snapshot.family.name));
+    unique_member(snapshot, |member| is_called(member, name) || has_full_name(member))
 }
 
 /// Returns the id of the only member that matches; `None` if several match.
-fn only(snapshot: &CalendarSnapshot, is_it: impl Fn(&Member) -> bool) -> Option<String> {
-    let mut matches = snapshot.members.values().filter(|member| is_it(member));
+fn unique_member(snapshot: &CalendarSnapshot, is_match: impl Fn(&Member) -> bool) -> Option<String> {
+    let mut matches = snapshot.members.values().filter(|member| is_match(member));
     matches.next().filter(|_| matches.next().is_none()).map(|member| member.id.clone())
 }
 
 fn is_called(member: &Member, name: &str) -> bool {
-    same(&member.name, name) || member.aliases.iter().any(|alias| same(alias, name))
+    is_same_name(&member.name, name) || member.aliases.iter().any(|alias| is_same_name(alias, name))
 }
 
-fn same(one: &str, other: &str) -> bool {
+fn is_same_name(one: &str, other: &str) -> bool {
     !one.trim().is_empty() && one.trim().to_lowercase() == other.trim().to_lowercase()
 }
 
@@ -100,10 +100,9 @@ pub(super) fn resource(name: &str, snapshot: &CalendarSnapshot) -> Option<String
     if snapshot.resources.contains_key(name) {
         return Some(name.to_owned());
     }
-    let mut matches = snapshot
-        .resources
-        .values()
-        .filter(|resource| same(&resource.name, name) || resource.aliases.iter().any(|alias| same(alias, name)));
+    let mut matches = snapshot.resources.values().filter(|resource| {
+        is_same_name(&resource.name, name) || resource.aliases.iter().any(|alias| is_same_name(alias, name))
+    });
     matches.next().filter(|_| matches.next().is_none()).map(|resource| resource.id.clone())
 }
 

@@ -3,7 +3,7 @@
 //! Properties that the calendar does not use are exported unchanged. Properties that carry more than the event has,
 //! such as the language of a title, are exported as long as their value equals that of the event.
 
-use super::component::marker;
+use super::component::component_name;
 use super::lines::ContentLine;
 use super::property::Property;
 
@@ -26,13 +26,13 @@ pub(super) const MAPPED_PROPERTIES: [&str; 14] = [
 ];
 
 /// Properties whose preserved line is exported only while its value equals that of the event.
-const COMPARED: [&str; 8] =
+const COMPARED_PROPERTIES: [&str; 8] =
     ["DURATION", "SUMMARY", "DESCRIPTION", "LOCATION", "ATTENDEE", "RESOURCES", "PRIORITY", "STATUS"];
 
 /// The preserved lines of an event.
 #[derive(Debug, Default)]
 pub(super) struct PreservedProperties {
-    own: Vec<Property>,
+    properties: Vec<Property>,
     nested: Vec<String>,
 }
 
@@ -42,11 +42,11 @@ impl PreservedProperties {
     pub(super) fn from_lines(extra: &[String]) -> Self {
         let (mut preserved, mut open, mut names) = (Self::default(), Vec::new(), Vec::new());
         for text in extra {
-            let begin = marker(text, "BEGIN:");
-            let ends = marker(text, "END:");
+            let begin = component_name(text, "BEGIN:");
+            let ends = component_name(text, "END:");
             if begin.is_none() && names.is_empty() {
                 let property = Property::parse(&ContentLine { number: 0, text: text.clone() });
-                preserved.own.extend(property.filter(|_| ends.is_none()));
+                preserved.properties.extend(property.filter(|_| ends.is_none()));
                 continue;
             }
             open.push(text.clone());
@@ -60,21 +60,21 @@ impl PreservedProperties {
 
     /// Returns the preserved properties with a name.
     pub(super) fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Property> {
-        self.own.iter().filter(move |property| property.name == name)
+        self.properties.iter().filter(move |property| property.name == name)
     }
 
     /// Returns the first preserved line with a name and an equal value.
-    pub(super) fn same(&self, name: &str, says_the_same: impl Fn(&Property) -> bool) -> Option<String> {
-        self.named(name).find(|property| says_the_same(property)).map(|property| property.raw.clone())
+    pub(super) fn matching_line(&self, name: &str, is_equal: impl Fn(&Property) -> bool) -> Option<String> {
+        self.named(name).find(|property| is_equal(property)).map(|property| property.raw.clone())
     }
 
     /// Returns all lines that are exported unchanged.
     pub(super) fn verbatim_lines(&self) -> impl Iterator<Item = String> {
         let is_other = |property: &&Property| {
             let name = property.name.as_str();
-            !COMPARED.contains(&name) && !MAPPED_PROPERTIES.contains(&name)
+            !COMPARED_PROPERTIES.contains(&name) && !MAPPED_PROPERTIES.contains(&name)
         };
-        let own = self.own.iter().filter(is_other).map(|property| property.raw.clone());
-        own.chain(self.nested.iter().cloned())
+        let properties = self.properties.iter().filter(is_other).map(|property| property.raw.clone());
+        properties.chain(self.nested.iter().cloned())
     }
 }

@@ -34,7 +34,7 @@ impl Property {
     }
 
     /// Returns the property with its text escaped as in RFC 5545 and without `ENCODING`.
-    pub(super) fn tidied(self) -> Self {
+    pub(super) fn normalized(self) -> Self {
         let head = &self.raw[..self.value - 1];
         let is_encoded = head.to_ascii_uppercase().contains(";ENCODING=");
         let head = if is_encoded { self.name.clone() } else { head.to_owned() };

@@ -12,15 +12,15 @@ use crate::calendar::{Event, MAX_INSTANCES, Recurrence, validate_rrule};
 use crate::zone::NamedTimeZone;
 
 /// Parses the recurrence of an event; `None` if the event does not repeat.
-pub(super) fn read(
+pub(super) fn parse(
     properties: &[Property],
     start: &IcsDateTime,
-    source: &ImportContext<'_>,
+    context: &ImportContext<'_>,
     report: &mut ImportReport,
 ) -> Result<Option<Recurrence>, ImportProblem> {
     let mut recurrence = Recurrence { rule: String::new(), exdates: Vec::new(), rdates: Vec::new() };
     for property in properties {
-        let mut read_times = || local_times(property, start, source, report);
+        let mut read_times = || local_times(property, start, context, report);
         match property.name.as_str() {
             "RRULE" if recurrence.rule.is_empty() => recurrence.rule = rule(property)?,
             "RRULE" => return Err(property.problem("occurs twice; a series can have only one")),
@@ -53,16 +53,16 @@ fn rule(property: &Property) -> Result<String, ImportProblem> {
 fn local_times(
     property: &Property,
     start: &IcsDateTime,
-    source: &ImportContext<'_>,
+    context: &ImportContext<'_>,
     report: &mut ImportReport,
 ) -> Result<Vec<DateTime>, ImportProblem> {
     // Google writes EXDATE without a value when the last excluded date was removed.
     if property.value().is_empty() {
         return Ok(Vec::new());
     }
-    let all = parse_datetimes(property, &source.zones, &start.zone, report)?;
-    let times = all.iter().map(|moment| {
-        let local_time = moment.local_time_in(&start.zone, start.local_time)?;
+    let all = parse_datetimes(property, &context.zones, &start.zone, report)?;
+    let times = all.iter().map(|datetime| {
+        let local_time = datetime.local_time_in(&start.zone, start.local_time)?;
         // Instances of an all-day series start at midnight; an export writes their dates only.
         Ok(if start.is_day { local_time.date().to_datetime(Time::midnight()) } else { local_time })
     });
@@ -73,7 +73,7 @@ fn local_times(
 ///
 /// # Errors
 /// Returns an error that names the invalid part of the rule.
-pub(super) fn readable_rule(event: &Event) -> Result<()> {
+pub(super) fn check_recurrence(event: &Event) -> Result<()> {
     let Some(recurrence) = &event.recurrence else { return Ok(()) };
     if recurrence.rdates.len() > MAX_INSTANCES {
         let message = format!("RDATE has {} dates; the maximum is {MAX_INSTANCES}", recurrence.rdates.len());

@@ -8,7 +8,7 @@ use jiff::tz::{Offset, TimeZone};
 use jiff::{Timestamp, ToSpan};
 use superstep::{Error, ErrorCode, Result};
 
-use super::when::digits;
+use super::when::format_local_time;
 
 /// Number of years that are examined beyond those in use. After 28 years every date has been on every weekday, so
 /// that "first Sunday of the month" can be distinguished from "first Sunday on or after the 2nd".
@@ -19,7 +19,7 @@ pub(super) fn lines(name: &str, first: i16, last: i16) -> Result<Vec<String>> {
     let rules = TimeZone::get(name).map_err(|error| Error::new(ErrorCode::ConfigInvalid, error.to_string()))?;
     let last = last.saturating_add(YEARS_BEYOND).min(9_990);
     let mut lines = vec!["BEGIN:VTIMEZONE".to_owned(), format!("TZID:{name}")];
-    for group in groups(changes(&rules, first, last)) {
+    for group in groups(transitions(&rules, first, last)) {
         lines.extend(group.lines(last));
     }
     lines.push("END:VTIMEZONE".to_owned());
@@ -63,7 +63,7 @@ impl OffsetTransition {
 }
 
 /// Returns the transition that is in effect when the first year begins, and all later ones.
-fn changes(rules: &TimeZone, first: i16, last: i16) -> Vec<OffsetTransition> {
+fn transitions(rules: &TimeZone, first: i16, last: i16) -> Vec<OffsetTransition> {
     // Local time may be up to a day away from UTC.
     let bound = |year: i16, days: i64| {
         let day = jiff::civil::date(year.clamp(1, 9_998), 1, 1).saturating_add(days.days());
@@ -72,13 +72,13 @@ fn changes(rules: &TimeZone, first: i16, last: i16) -> Vec<OffsetTransition> {
     let (start, end) = (bound(first, -1), bound(last.saturating_add(1), 0));
     let before = rules.preceding(start).next().map(|change| change.timestamp());
     let after = rules.following(start).map(|change| change.timestamp()).take_while(|at| *at < end);
-    let mut changes = vec![OffsetTransition::at(rules, before.unwrap_or(start))];
+    let mut transitions = vec![OffsetTransition::at(rules, before.unwrap_or(start))];
     if before.is_none() {
         // A zone without earlier transitions has a constant offset.
-        changes[0].from = changes[0].to;
+        transitions[0].from = transitions[0].to;
     }
-    changes.extend(after.map(|at| OffsetTransition::at(rules, at)));
-    changes
+    transitions.extend(after.map(|at| OffsetTransition::at(rules, at)));
+    transitions
 }
 
 /// Transitions of consecutive years in the same month, on the same weekday, within the same seven days.
@@ -90,9 +90,9 @@ struct TransitionGroup {
     nth: Vec<i8>,
 }
 
-fn groups(changes: Vec<OffsetTransition>) -> Vec<TransitionGroup> {
+fn groups(transitions: Vec<OffsetTransition>) -> Vec<TransitionGroup> {
     let mut groups: Vec<TransitionGroup> = Vec::new();
-    for change in changes {
+    for change in transitions {
         if let Some(group) = groups.iter_mut().find(|group| group.continues_with(&change)) {
             group.add(change);
         } else {
@@ -120,8 +120,8 @@ impl TransitionGroup {
     }
 
     fn add(&mut self, change: OffsetTransition) {
-        let here = change.nth();
-        self.nth.retain(|nth| here.contains(nth));
+        let ordinals = change.nth();
+        self.nth.retain(|nth| ordinals.contains(nth));
         self.days = self.days_with(change.local_time().day());
         self.last = change;
     }
@@ -130,9 +130,9 @@ impl TransitionGroup {
         let kind = if self.first.is_summer { "DAYLIGHT" } else { "STANDARD" };
         let mut lines = vec![
             format!("BEGIN:{kind}"),
-            format!("DTSTART:{}", digits(self.first.local_time())),
-            format!("TZOFFSETFROM:{}", written(self.first.from)),
-            format!("TZOFFSETTO:{}", written(self.first.to)),
+            format!("DTSTART:{}", format_local_time(self.first.local_time())),
+            format!("TZOFFSETFROM:{}", format_offset(self.first.from)),
+            format!("TZOFFSETTO:{}", format_offset(self.first.to)),
             format!("TZNAME:{}", self.first.name),
         ];
         if self.first.at < self.last.at {
@@ -157,7 +157,7 @@ impl TransitionGroup {
             String::new()
         } else {
             // One day later, for readers that take UNTIL for local time.
-            format!(";UNTIL={}Z", digits(Offset::UTC.to_datetime(self.last.at).saturating_add(1.day())))
+            format!(";UNTIL={}Z", format_local_time(Offset::UTC.to_datetime(self.last.at).saturating_add(1.day())))
         };
         format!("RRULE:FREQ=YEARLY;BYMONTH={month};{day}{until}")
     }
@@ -175,7 +175,7 @@ fn weekday(day: Weekday) -> &'static str {
     }
 }
 
-fn written(offset: Offset) -> String {
+fn format_offset(offset: Offset) -> String {
     let seconds = offset.seconds();
     let sign = if seconds < 0 { '-' } else { '+' };
     let (hours, minutes, rest) = (seconds.abs() / 3_600, seconds.abs() / 60 % 60, seconds.abs() % 60);
@@ -213,7 +213,7 @@ mod tests {
         let bound = |year| Offset::UTC.to_timestamp(jiff::civil::date(year, 1, 1).into()).unwrap().as_second();
         // Rules without an end also apply beyond the examined years.
         let end = bound(last + 25);
-        let hours = OffsetTimeline::from_component(
+        let timeline = OffsetTimeline::from_component(
             &components[0],
             &CalendarSnapshot::new(family),
             Time::from_unix_micros(end * 1_000_000).unwrap(),
@@ -223,14 +223,14 @@ mod tests {
         while at < end {
             let time = Time::from_unix_micros(at * 1_000_000).unwrap();
             let expected = rules.to_offset(Timestamp::from_second(at).unwrap()).seconds();
-            assert_eq!(hours.offset_at(time), i64::from(expected), "{name} at {time}");
+            assert_eq!(timeline.offset_at(time), i64::from(expected), "{name} at {time}");
             at += 3 * 86_400 + 3_600;
         }
     }
 
     /// R-FAM-99: a written VTIMEZONE has the offsets of its time zone, also after the years in use.
     #[test]
-    fn the_hours_of_a_written_zone_are_its_hours() {
+    fn a_written_zone_has_the_offsets_of_its_time_zone() {
         for name in [
             "America/New_York",
             "Europe/Berlin",

@@ -40,23 +40,23 @@ impl IcsDateTime {
     }
 }
 
-/// Parses all values of a property in their time zones. `home` is the time zone of values without one.
+/// Parses all values of a property in their time zones. `default_zone` is the time zone of values without one.
 pub(super) fn parse_datetimes(
     property: &Property,
     zones: &TimezoneLookup,
-    home: &NamedTimeZone,
+    default_zone: &NamedTimeZone,
     report: &mut ImportReport,
 ) -> Result<Vec<IcsDateTime>, ImportProblem> {
     let zone = match property.parameter(&Parameter::Tzid) {
-        None => home.clone(),
+        None => default_zone.clone(),
         Some(name) => zones.find(&name).unwrap_or_else(|| {
-            let message = format!("time zone `{name}` is unknown; read as {}", home.name());
+            let message = format!("time zone `{name}` is unknown; read as {}", default_zone.name());
             report.add_problem(property.problem(message));
-            home.clone()
+            default_zone.clone()
         }),
     };
     let is_day = property.parameter(&Parameter::Value).is_some_and(|value| value.eq_ignore_ascii_case("DATE"));
-    let mut moments = Vec::new();
+    let mut datetimes = Vec::new();
     for text in property.value().split(',') {
         let (text, rest) = text.trim().split_once('/').unwrap_or((text.trim(), ""));
         if !rest.is_empty() {
@@ -71,30 +71,30 @@ pub(super) fn parse_datetimes(
         let local_time = if is_day { local_time.date().to_datetime(jiff::civil::Time::midnight()) } else { local_time };
         let zone = match form {
             DateTimeForm::Utc if !is_day => utc(property)?,
-            _ if is_day => home.clone(),
+            _ if is_day => default_zone.clone(),
             _ => zone.clone(),
         };
-        moments.push(IcsDateTime { zone, local_time, is_day });
+        datetimes.push(IcsDateTime { zone, local_time, is_day });
     }
-    Ok(moments)
+    Ok(datetimes)
 }
 
 /// Parses the single value of a property.
 pub(super) fn parse_datetime(
     property: &Property,
     zones: &TimezoneLookup,
-    home: &NamedTimeZone,
+    default_zone: &NamedTimeZone,
     report: &mut ImportReport,
 ) -> Result<IcsDateTime, ImportProblem> {
-    let mut all = parse_datetimes(property, zones, home, report)?;
+    let mut all = parse_datetimes(property, zones, default_zone, report)?;
     match (all.pop(), all.is_empty()) {
-        (Some(one), true) => Ok(one),
+        (Some(single), true) => Ok(single),
         _ => Err(property.problem("has more than one time")),
     }
 }
 
 /// Parses the value of a property that is always in UTC.
-pub(super) fn stamp(property: &Property) -> Option<Time> {
+pub(super) fn parse_utc(property: &Property) -> Option<Time> {
     let (local_time, _) = parse(property.value())?;
     utc(property).ok()?.to_instant(local_time).ok()
 }
@@ -135,20 +135,20 @@ fn parse(text: &str) -> Option<(DateTime, DateTimeForm)> {
 }
 
 /// Formats an instant in UTC.
-pub(super) fn in_utc(time: Time) -> Result<String> {
-    Ok(format!("{}Z", digits(NamedTimeZone::from_iana_name("UTC")?.to_local(time))))
+pub(super) fn format_utc(time: Time) -> Result<String> {
+    Ok(format!("{}Z", format_local_time(NamedTimeZone::from_iana_name("UTC")?.to_local(time))))
 }
 
 /// Formats a property with a local time in a time zone, or with a date.
 pub(super) fn format_property(name: &str, local_time: DateTime, zone: &NamedTimeZone, is_day: bool) -> String {
     match (is_day, zone.name()) {
         (true, _) => format!("{name};VALUE=DATE:{}", local_time.strftime("%Y%m%d")),
-        (false, "UTC") => format!("{name}:{}Z", digits(local_time)),
-        (false, zone) => format!("{name};TZID={zone}:{}", digits(local_time)),
+        (false, "UTC") => format!("{name}:{}Z", format_local_time(local_time)),
+        (false, zone) => format!("{name};TZID={zone}:{}", format_local_time(local_time)),
     }
 }
 
 /// Formats a local time without a time zone.
-pub(super) fn digits(local_time: DateTime) -> String {
+pub(super) fn format_local_time(local_time: DateTime) -> String {
     local_time.strftime("%Y%m%dT%H%M%S").to_string()
 }

@@ -7,7 +7,7 @@ use super::draft::{after, priority};
 use super::lines::escape;
 use super::people::{Attendee, attendee, attendee_line, resource, resources_line};
 use super::preserved::PreservedProperties;
-use super::when::{IcsDateTime, format_property, in_utc};
+use super::when::{IcsDateTime, format_property, format_utc};
 use crate::calendar::{CalendarSnapshot, Event, Flexibility, Priority, Recurrence};
 use crate::zone::NamedTimeZone;
 
@@ -18,25 +18,27 @@ use crate::zone::NamedTimeZone;
 pub(super) fn properties(event: &Event, snapshot: &CalendarSnapshot) -> Result<Vec<String>> {
     let zone = NamedTimeZone::from_iana_name(&event.zone)?;
     let preserved = PreservedProperties::from_lines(&event.preserved_properties);
-    let mut lines = vec![format!("UID:{}", escape(&event.uid)), format!("DTSTAMP:{}", in_utc(event.updated_at)?)];
+    let mut lines = vec![format!("UID:{}", escape(&event.uid)), format!("DTSTAMP:{}", format_utc(event.updated_at)?)];
     lines.extend(times(event, &zone, &preserved)?);
-    lines.extend(instance(event, snapshot, &zone)?);
-    lines.extend(event.recurrence.iter().flat_map(|recurrence| repetition(recurrence, &zone, event.is_all_day)));
+    lines.extend(recurrence_id_line(event, snapshot, &zone)?);
+    lines.extend(event.recurrence.iter().flat_map(|recurrence| recurrence_lines(recurrence, &zone, event.is_all_day)));
     let texts = [("SUMMARY", &event.title), ("DESCRIPTION", &event.notes), ("LOCATION", &event.location)];
     for (name, text) in texts {
         let new = (!text.is_empty()).then(|| format!("{name}:{}", escape(text)));
-        lines.extend(preserved.same(name, |property| property.text() == *text).or(new));
+        lines.extend(preserved.matching_line(name, |property| property.text() == *text).or(new));
     }
     lines.extend(people(event, snapshot, &preserved));
     lines.extend(resources(event, snapshot, &preserved));
     lines.extend(
-        preserved.same("PRIORITY", |property| priority(property) == Some(event.priority)).or(importance(event)),
+        preserved
+            .matching_line("PRIORITY", |property| priority(property) == Some(event.priority))
+            .or(priority_line(event)),
     );
     // Every exported event is confirmed; the imported file may have called it tentative.
-    lines.push(preserved.same("STATUS", |_| true).unwrap_or_else(|| "STATUS:CONFIRMED".to_owned()));
+    lines.push(preserved.matching_line("STATUS", |_| true).unwrap_or_else(|| "STATUS:CONFIRMED".to_owned()));
     lines.push(format!("SEQUENCE:{}", event.sequence));
-    lines.push(format!("CREATED:{}", in_utc(event.created_at)?));
-    lines.push(format!("LAST-MODIFIED:{}", in_utc(event.updated_at)?));
+    lines.push(format!("CREATED:{}", format_utc(event.created_at)?));
+    lines.push(format!("LAST-MODIFIED:{}", format_utc(event.updated_at)?));
     lines.extend(flexibility(event).map(|word| format!("X-SUPERSTEP-FLEXIBILITY:{word}")));
     lines.extend(preserved.verbatim_lines());
     Ok(lines)
@@ -46,25 +48,25 @@ fn times(event: &Event, zone: &NamedTimeZone, preserved: &PreservedProperties) -
     let start =
         IcsDateTime { zone: zone.clone(), local_time: zone.to_local(event.span.start), is_day: event.is_all_day };
     let duration =
-        preserved.same("DURATION", |property| after(&start, property).is_ok_and(|end| end == event.span.end));
+        preserved.matching_line("DURATION", |property| after(&start, property).is_ok_and(|end| end == event.span.end));
     let end = match duration {
         Some(duration) => duration,
-        None => at("DTEND", event.span.end, zone, event.is_all_day)?,
+        None => time_line("DTEND", event.span.end, zone, event.is_all_day)?,
     };
-    Ok([at("DTSTART", event.span.start, zone, event.is_all_day)?, end])
+    Ok([time_line("DTSTART", event.span.start, zone, event.is_all_day)?, end])
 }
 
 /// Formats a property with a time in a time zone. The second of two equal local times is written in UTC.
-fn at(name: &str, time: Time, zone: &NamedTimeZone, is_day: bool) -> Result<String> {
+fn time_line(name: &str, time: Time, zone: &NamedTimeZone, is_day: bool) -> Result<String> {
     let local_time = zone.to_local(time);
     if is_day || zone.to_instant(local_time)? == time {
         return Ok(format_property(name, local_time, zone, is_day));
     }
-    Ok(format!("{name}:{}", in_utc(time)?))
+    Ok(format!("{name}:{}", format_utc(time)?))
 }
 
 /// Formats RECURRENCE-ID in the time zone of the series.
-fn instance(event: &Event, snapshot: &CalendarSnapshot, zone: &NamedTimeZone) -> Result<Option<String>> {
+fn recurrence_id_line(event: &Event, snapshot: &CalendarSnapshot, zone: &NamedTimeZone) -> Result<Option<String>> {
     let Some(replaced) = &event.recurrence_override else {
         // Instance of a series that is not in the snapshot.
         let preserved = event.preserved_properties.iter().find(|line| line.starts_with("RECURRENCE-ID"));
@@ -77,11 +79,11 @@ fn instance(event: &Event, snapshot: &CalendarSnapshot, zone: &NamedTimeZone) ->
     Ok(Some(format_property("RECURRENCE-ID", replaced.start, &zone, is_day)))
 }
 
-fn repetition(recurrence: &Recurrence, zone: &NamedTimeZone, is_day: bool) -> Vec<String> {
+fn recurrence_lines(recurrence: &Recurrence, zone: &NamedTimeZone, is_day: bool) -> Vec<String> {
     let rule = (!recurrence.rule.is_empty()).then(|| format!("RRULE:{}", recurrence.rule));
-    let added = recurrence.rdates.iter().map(|local_time| format_property("RDATE", *local_time, zone, is_day));
-    let left_out = recurrence.exdates.iter().map(|local_time| format_property("EXDATE", *local_time, zone, is_day));
-    rule.into_iter().chain(added).chain(left_out).collect()
+    let rdates = recurrence.rdates.iter().map(|local_time| format_property("RDATE", *local_time, zone, is_day));
+    let exdates = recurrence.exdates.iter().map(|local_time| format_property("EXDATE", *local_time, zone, is_day));
+    rule.into_iter().chain(rdates).chain(exdates).collect()
 }
 
 /// Formats the participants, with the preserved line if there is one, and the preserved external guests.
@@ -96,23 +98,23 @@ fn people(event: &Event, snapshot: &CalendarSnapshot, preserved: &PreservedPrope
         lines.push(raw_line.unwrap_or_else(|| attendee_line(participant, snapshot)));
     }
     for (property, person) in &attendees {
-        let is_here = match person {
+        let is_current = match person {
             Attendee::Member(_) => false,
             Attendee::Resource(id) => event.resources.contains(id),
             Attendee::External => true,
         };
-        lines.extend(is_here.then(|| property.raw.clone()));
+        lines.extend(is_current.then(|| property.raw.clone()));
     }
     lines
 }
 
 /// Formats the resources: the preserved lines, without resources that are no longer used, plus the new ones.
 fn resources(event: &Event, snapshot: &CalendarSnapshot, preserved: &PreservedProperties) -> Vec<String> {
-    let as_people = preserved.named("ATTENDEE").filter_map(|property| match attendee(property, snapshot) {
+    let resource_attendees = preserved.named("ATTENDEE").filter_map(|property| match attendee(property, snapshot) {
         Attendee::Resource(id) => Some(id),
         _ => None,
     });
-    let mut listed: Vec<String> = as_people.collect();
+    let mut listed: Vec<String> = resource_attendees.collect();
     let mut lines = Vec::new();
     for property in preserved.named("RESOURCES") {
         let names = property.texts();
@@ -131,7 +133,7 @@ fn resources(event: &Event, snapshot: &CalendarSnapshot, preserved: &PreservedPr
     lines
 }
 
-fn importance(event: &Event) -> Option<String> {
+fn priority_line(event: &Event) -> Option<String> {
     let number = match event.priority {
         Priority::Critical => 1,
         Priority::High => 3,

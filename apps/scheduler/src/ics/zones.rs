@@ -12,16 +12,16 @@ use calcard::icalendar::ICalendar;
 use jiff::civil::DateTime;
 use superstep::core::time::Time;
 
-use super::component::{Component, marker};
+use super::component::{Component, component_name};
 use super::lines::ContentLine;
 use super::property::Property;
-use super::when::{digits, stamp};
+use super::when::{format_local_time, parse_utc};
 use crate::calendar::{CalendarSnapshot, Event, Flexibility, Priority, Recurrence, TimeRange};
 use crate::models::EventStatus;
 use crate::zone::NamedTimeZone;
 
 /// Well-known time zones, tried first, because several time zones have the same offsets.
-const FAMILIAR: [&str; 20] = [
+const WELL_KNOWN: [&str; 20] = [
     "America/New_York",
     "America/Chicago",
     "America/Denver",
@@ -45,7 +45,7 @@ const FAMILIAR: [&str; 20] = [
 ];
 
 /// One second in microseconds.
-const SECOND: i64 = 1_000_000;
+const MICROS_PER_SECOND: i64 = 1_000_000;
 
 /// Time zones that a file defines, by TZID.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl TimezoneLookup {
         let defined = components.iter().filter(|component| component.name == "VTIMEZONE" && component.flaw.is_none());
         let named = defined.filter_map(|component| {
             let name =
-                component.own.iter().filter_map(Property::parse).find(|property| property.name == "TZID")?.text();
+                component.lines.iter().filter_map(Property::parse).find(|property| property.name == "TZID")?.text();
             let zone = by_name(&name)
                 .or_else(|| by_definition(component))
                 .or_else(|| by_utc_offsets(component, snapshot, now))?;
@@ -80,7 +80,7 @@ fn by_name(name: &str) -> Option<NamedTimeZone> {
 
 /// Resolves `X-LIC-LOCATION` and similar properties.
 fn by_definition(component: &Component) -> Option<NamedTimeZone> {
-    let lines: String = component.own.iter().map(|line| format!("{}\n", line.text)).collect();
+    let lines: String = component.lines.iter().map(|line| format!("{}\n", line.text)).collect();
     let calendar = ICalendar::parse(format!("BEGIN:VTIMEZONE\n{lines}END:VTIMEZONE\n")).ok()?;
     let (_, zone) = calendar.components.first()?.timezone()?;
     NamedTimeZone::from_iana_name(&zone.name()?).ok()
@@ -89,57 +89,59 @@ fn by_definition(component: &Component) -> Option<NamedTimeZone> {
 /// Returns a time zone with the same offsets in the years around `now`: that of the family, a well-known one, or
 /// the first by name.
 fn by_utc_offsets(component: &Component, snapshot: &CalendarSnapshot, now: Time) -> Option<NamedTimeZone> {
-    let month = 30 * 86_400 * SECOND;
-    let moments: Vec<i64> = (-12..=24).map(|months| now.as_unix_micros() + months * month).collect();
-    let hours = OffsetTimeline::from_component(component, snapshot, Time::from_unix_micros(*moments.last()?).ok()?)?;
+    let month = 30 * 86_400 * MICROS_PER_SECOND;
+    let samples: Vec<i64> = (-12..=24).map(|months| now.as_unix_micros() + months * month).collect();
+    let timeline = OffsetTimeline::from_component(component, snapshot, Time::from_unix_micros(*samples.last()?).ok()?)?;
     let fits = |zone: &NamedTimeZone| {
-        moments
+        samples
             .iter()
-            .all(|at| Time::from_unix_micros(*at).is_ok_and(|time| hours.offset_at(time) == offset(zone, time)))
+            .all(|at| Time::from_unix_micros(*at).is_ok_and(|time| timeline.offset_at(time) == offset(zone, time)))
     };
     let mut names: Vec<String> = jiff::tz::db().available().map(|name| name.to_string()).collect();
     names.sort_unstable();
     let others = names.iter().map(String::as_str).filter(|name| name.contains('/'));
-    let mut candidates = std::iter::once(snapshot.family.zone.as_str()).chain(FAMILIAR).chain(others);
+    let mut candidates = std::iter::once(snapshot.family.zone.as_str()).chain(WELL_KNOWN).chain(others);
     candidates.find_map(|name| NamedTimeZone::from_iana_name(name).ok().filter(fits))
 }
 
 /// Returns the UTC offset in seconds.
 fn offset(zone: &NamedTimeZone, time: Time) -> i64 {
     let zoned = zone.to_local(time).to_zoned(jiff::tz::TimeZone::UTC);
-    zoned.map_or(i64::MAX, |zoned| (zoned.timestamp().as_microsecond() - time.as_unix_micros()).div_euclid(SECOND))
+    zoned.map_or(i64::MAX, |zoned| {
+        (zoned.timestamp().as_microsecond() - time.as_unix_micros()).div_euclid(MICROS_PER_SECOND)
+    })
 }
 
 /// UTC offsets of a VTIMEZONE: its transitions and the offset before the first one.
 #[derive(Debug)]
 pub(super) struct OffsetTimeline {
     before: i64,
-    changes: Vec<(i64, i64)>,
+    transitions: Vec<(i64, i64)>,
 }
 
 impl OffsetTimeline {
     /// Computes all transitions until an instant; `None` if the component is invalid.
     pub(super) fn from_component(component: &Component, snapshot: &CalendarSnapshot, until: Time) -> Option<Self> {
-        let mut changes = Vec::new();
+        let mut transitions = Vec::new();
         for observance in observances(&component.nested) {
             let find = |name: &str| observance.iter().find(|property| property.name == name);
-            let (from, to) = (seconds(find("TZOFFSETFROM")?.value())?, seconds(find("TZOFFSETTO")?.value())?);
-            let event = onsets(&observance, from)?;
-            let all = TimeRange::new(Time::from_unix_micros(-62_000_000_000 * SECOND).ok()?, until)?;
+            let (from, to) = (parse_offset(find("TZOFFSETFROM")?.value())?, parse_offset(find("TZOFFSETTO")?.value())?);
+            let event = transition_series(&observance, from)?;
+            let all = TimeRange::new(Time::from_unix_micros(-62_000_000_000 * MICROS_PER_SECOND).ok()?, until)?;
             for instance in snapshot.instances_of(&Arc::new(event), &all).ok()? {
                 // The local time was parsed as if it were UTC.
-                changes.push((instance.span.start.as_unix_micros() - from * SECOND, from, to));
+                transitions.push((instance.span.start.as_unix_micros() - from * MICROS_PER_SECOND, from, to));
             }
         }
-        changes.sort_unstable();
-        let before = changes.first()?.1;
-        Some(Self { before, changes: changes.into_iter().map(|(at, _, to)| (at, to)).collect() })
+        transitions.sort_unstable();
+        let before = transitions.first()?.1;
+        Some(Self { before, transitions: transitions.into_iter().map(|(at, _, to)| (at, to)).collect() })
     }
 
     /// Returns the UTC offset at an instant, in seconds.
     pub(super) fn offset_at(&self, time: Time) -> i64 {
-        let after = self.changes.partition_point(|(at, _)| *at <= time.as_unix_micros());
-        after.checked_sub(1).map_or(self.before, |last| self.changes[last].1)
+        let after = self.transitions.partition_point(|(at, _)| *at <= time.as_unix_micros());
+        after.checked_sub(1).map_or(self.before, |last| self.transitions[last].1)
     }
 }
 
@@ -147,7 +149,7 @@ impl OffsetTimeline {
 fn observances(nested: &[ContentLine]) -> Vec<Vec<Property>> {
     let mut all: Vec<Vec<Property>> = Vec::new();
     for line in nested {
-        if marker(&line.text, "BEGIN:").is_some() {
+        if component_name(&line.text, "BEGIN:").is_some() {
             all.push(Vec::new());
         } else if let (Some(last), Some(property)) = (all.last_mut(), Property::parse(line)) {
             last.push(property);
@@ -157,9 +159,9 @@ fn observances(nested: &[ContentLine]) -> Vec<Vec<Property>> {
 }
 
 /// Converts the transitions of an observance to a series, with local times stored as UTC.
-fn onsets(observance: &[Property], from: i64) -> Option<Event> {
+fn transition_series(observance: &[Property], from: i64) -> Option<Event> {
     let find = |name: &str| observance.iter().find(|property| property.name == name);
-    let start = stamp(find("DTSTART")?)?;
+    let start = parse_utc(find("DTSTART")?)?;
     let rule = find("RRULE").map(|rule| with_local_until(rule.value(), from)).unwrap_or_default();
     // Transitions are yearly; any other rule could take unbounded time.
     let is_yearly = rule.is_ascii() && rule.contains("FREQ=YEARLY");
@@ -167,14 +169,14 @@ fn onsets(observance: &[Property], from: i64) -> Option<Event> {
         return None;
     }
     let utc = NamedTimeZone::from_iana_name("UTC").ok()?;
-    let added = observance.iter().filter(|property| property.name == "RDATE").filter_map(stamp);
+    let added = observance.iter().filter(|property| property.name == "RDATE").filter_map(parse_utc);
     let added = added.map(|time| utc.to_local(time)).collect();
     Some(Event {
         id: String::new(),
         uid: String::new(),
         calendar: String::new(),
         title: String::new(),
-        span: TimeRange::new(start, Time::from_unix_micros(start.as_unix_micros() + SECOND).ok()?)?,
+        span: TimeRange::new(start, Time::from_unix_micros(start.as_unix_micros() + MICROS_PER_SECOND).ok()?)?,
         zone: "UTC".to_owned(),
         is_all_day: false,
         participants: Vec::new(),
@@ -201,14 +203,14 @@ fn with_local_until(rule: &str, from: i64) -> String {
         let until = part.strip_prefix("UNTIL=")?.strip_suffix('Z')?;
         let until = DateTime::strptime("%Y%m%dT%H%M%S", until).ok()?;
         let local_time = until.checked_add(jiff::Span::new().try_seconds(from).ok()?).ok()?;
-        Some(format!("UNTIL={}Z", digits(local_time)))
+        Some(format!("UNTIL={}Z", format_local_time(local_time)))
     };
     let parts: Vec<String> = rule.split(';').map(|part| moved(part).unwrap_or_else(|| part.to_owned())).collect();
     parts.join(";")
 }
 
 /// Parses an offset such as `-0500` or `+053000` to seconds.
-fn seconds(text: &str) -> Option<i64> {
+fn parse_offset(text: &str) -> Option<i64> {
     let (sign, digits) = match text.split_at_checked(1)? {
         ("-", digits) => (-1, digits),
         ("+", digits) => (1, digits),

@@ -1,6 +1,7 @@
 //! Message of a conversation, in the form that clients see.
 //!
-//! The thread stores messages as [`Message`] with the time in the metadata; this type is their external form.
+//! The thread stores messages as [`superstep::Message`] with the time in the metadata; [`Message`] is their external
+//! form.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -46,7 +47,7 @@ impl Message {
 
     /// Converts the message to the form that the thread stores.
     #[must_use]
-    pub fn to_message(&self) -> ChatMessage {
+    pub fn to_chat_message(&self) -> ChatMessage {
         let role = match self.role {
             MessageRole::User => Role::User,
             MessageRole::Assistant => Role::Assistant,

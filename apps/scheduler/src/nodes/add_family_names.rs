@@ -9,7 +9,7 @@ use crate::context::{SchedulerContext, require_member};
 use crate::state::request_state::{NewFamilyName, NewNameKind};
 
 /// Kind of a new resource, of which only the name is known.
-const KIND: &str = "thing";
+const NEW_RESOURCE_KIND: &str = "thing";
 
 /// Adds the names if the user is a parent. For other users nothing is added; the parser reports the names again.
 pub(crate) async fn add_family_names(context: &SchedulerContext, user_id: &str, names: &[NewFamilyName]) -> Result<()> {
@@ -37,11 +37,11 @@ pub(crate) async fn add_family_names(context: &SchedulerContext, user_id: &str, 
 
 fn change(snapshot: &CalendarSnapshot, new: &NewFamilyName) -> Option<CalendarChange> {
     let name = new.name.trim().to_owned();
-    let is_known = match new.kind {
+    let exists = match new.kind {
         NewNameKind::Person => snapshot.members.values().any(|member| member.name == name),
         NewNameKind::Resource => snapshot.resources.values().any(|resource| resource.name == name),
     };
-    if is_known || name.is_empty() {
+    if exists || name.is_empty() {
         return None;
     }
     Some(match new.kind {
@@ -58,7 +58,7 @@ fn change(snapshot: &CalendarSnapshot, new: &NewFamilyName) -> Option<CalendarCh
             id: free_id(&name, "resource", |id| snapshot.resources.contains_key(id)),
             name,
             aliases: Vec::new(),
-            kind: KIND.to_owned(),
+            kind: NEW_RESOURCE_KIND.to_owned(),
             capacity: 1,
             attributes: BTreeMap::new(),
         }),

@@ -18,11 +18,11 @@ pub(crate) async fn apply_resolution(
     context: RunContext<SchedulerContext>,
     cx: TaskContext,
 ) -> Result<FamilySchedulerStateUpdate, NodeError> {
-    let worked = take(&state, &context, &cx).await;
-    or_record_error(worked, (&state, AgentName::Resolution.name()), &context, &cx).await
+    let result = apply(&state, &context, &cx).await;
+    or_record_error(result, (&state, AgentName::Resolution.name()), &context, &cx).await
 }
 
-async fn take(
+async fn apply(
     state: &FamilySchedulerState,
     context: &SchedulerContext,
     cx: &TaskContext,
@@ -30,8 +30,8 @@ async fn take(
     let (now, snapshot) = (context.now(cx)?, context.snapshot().await?);
     let rounds = request_state::rounds(state);
     if rounds >= MAX_ROUNDS {
-        let fact = format!("still conflicting after {MAX_ROUNDS} resolutions");
-        return Err(Error::new(ErrorCode::PolicyRefused, fact));
+        let message = format!("still conflicting after {MAX_ROUNDS} resolutions");
+        return Err(Error::new(ErrorCode::PolicyRefused, message));
     }
     let mut plan = request_state::plan(state)?;
     plan.resolutions.extend(state.selected_resolution.clone());

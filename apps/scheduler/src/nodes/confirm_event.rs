@@ -56,12 +56,12 @@ pub(crate) async fn confirm_event(
             ConfirmationDecision { confirm, task: cx.idempotency_key().to_string() }
         }
     };
-    let worked = match (decision.confirm, is_cancel) {
-        (false, _) => declined(&state, &context, &cx).await,
-        (true, true) => cancelled(&state, &context, &cx, &decision.task).await,
-        (true, false) => confirmed(&state, &context, &cx, &decision.task).await,
+    let result = match (decision.confirm, is_cancel) {
+        (false, _) => decline(&state, &context, &cx).await,
+        (true, true) => write_cancellation(&state, &context, &cx, &decision.task).await,
+        (true, false) => write_confirmed(&state, &context, &cx, &decision.task).await,
     };
-    match worked {
+    match result {
         Ok(update) => Ok(update),
         failed => {
             let update = or_record_error(failed, (&state, "confirm_event"), &context, &cx).await?;
@@ -100,7 +100,7 @@ async fn confirmation_question(
     let target = target.and_then(|target| Some((snapshot.events.get(&target.event)?, target)));
     // No confirmation for an event that is gone. The cancellation finds out whether this request removed it.
     let Some((event, target)) = target else { return Ok(None) };
-    let is_theirs = event.owner == state.user_id && !snapshot.family.always_ask;
+    let is_own = event.owner == state.user_id && !snapshot.family.always_ask;
     let (title, when) = (words::quoted(&event.title), words::format_range(&zone, &target.range));
     let is_series = event.recurrence.is_some() || event.recurrence_override.is_some();
     let subject = match target.selection {
@@ -108,10 +108,10 @@ async fn confirmation_question(
         SeriesSelection::Following(_) => format!("{title} on {when} and all that follow"),
         SeriesSelection::All | SeriesSelection::This(_) => format!("{title} on {when}"),
     };
-    Ok((!is_theirs).then(|| format!("Shall I cancel {subject}?")))
+    Ok((!is_own).then(|| format!("Shall I cancel {subject}?")))
 }
 
-async fn declined(
+async fn decline(
     state: &FamilySchedulerState,
     context: &SchedulerContext,
     cx: &TaskContext,
@@ -125,7 +125,7 @@ async fn declined(
     Ok(update.notes((request_state::DECLINED.to_owned(), true.into())))
 }
 
-async fn cancelled(
+async fn write_cancellation(
     state: &FamilySchedulerState,
     context: &SchedulerContext,
     cx: &TaskContext,
@@ -135,7 +135,7 @@ async fn cancelled(
     let title = parsed.data.title.clone().unwrap_or_else(|| "It".to_owned());
     let cancel = move |snapshot: &CalendarSnapshot| {
         let target = EventTarget::from_parsed(&parsed, snapshot)?;
-        check_right(snapshot, &user_id, &target, "cancel")?;
+        require_permission(snapshot, &user_id, &target, "cancel")?;
         series::cancel(snapshot, &target.event, target.selection, now)
     };
     // Idempotent: the node can run again after a crash.
@@ -143,7 +143,7 @@ async fn cancelled(
     Ok(complete_workflow(state, &format!("{} is cancelled.", words::quoted(&title)), now))
 }
 
-async fn confirmed(
+async fn write_confirmed(
     state: &FamilySchedulerState,
     context: &SchedulerContext,
     cx: &TaskContext,
@@ -162,17 +162,17 @@ async fn confirmed(
     };
     let (title, when) = (words::quoted(&event.title), words::format_range(&zone, &event.span));
     let is_change = state.parsed_event_data.as_ref().is_some_and(|data| data.event_type == EventType::Modify);
-    let is_given_up = event.status == EventStatus::Rejected;
-    let answer = match (is_given_up, &event.recurrence) {
+    let is_abandoned = event.status == EventStatus::Rejected;
+    let answer = match (is_abandoned, &event.recurrence) {
         (true, _) if is_change => format!("{title} was not changed."),
         (true, _) => format!("{title} was not planned."),
         (false, None) => format!("{title} is on the calendar: {when}."),
         (false, Some(_)) if is_change => format!("{title} is on the calendar, next on {when}."),
         (false, Some(_)) => format!("{title} is on the calendar, first on {when}."),
     };
-    let status = if is_given_up { EventStatus::Rejected } else { EventStatus::Confirmed };
+    let status = if is_abandoned { EventStatus::Rejected } else { EventStatus::Confirmed };
     let update = complete_workflow(state, &answer, now).proposed_event(Some(proposed(&event, status)));
-    Ok(update.notes((request_state::DECLINED.to_owned(), is_given_up.into())))
+    Ok(update.notes((request_state::DECLINED.to_owned(), is_abandoned.into())))
 }
 
 /// Writes the plan unless a conflict blocks it. Returns the event as shown to users, or `None` if it is blocked.
@@ -182,24 +182,25 @@ async fn write(
     task: &str,
     now: Time,
 ) -> Result<Option<Event>> {
-    let (seen, plan, user_id) = (Arc::new(OnceLock::new()), request_state::plan(state)?, state.user_id.clone());
-    let decided = seen.clone();
+    let (displayed_event, plan, user_id) =
+        (Arc::new(OnceLock::new()), request_state::plan(state)?, state.user_id.clone());
+    let event_cell = displayed_event.clone();
     let decide = move |snapshot: &CalendarSnapshot| {
-        let drawn = plan.apply_to(snapshot, &user_id, now)?;
+        let preview = plan.apply_to(snapshot, &user_id, now)?;
         if let Some(target) = plan.target() {
-            check_right(snapshot, &user_id, target, "change")?;
+            require_permission(snapshot, &user_id, target, "change")?;
         }
-        if drawn.conflicts(snapshot, &user_id, now)?.is_blocking() {
+        if preview.conflicts(snapshot, &user_id, now)?.is_blocking() {
             return Ok(Vec::new());
         }
         // `set` cannot fail: the closure runs at most once.
-        let _ = decided.set(drawn.next_instance(now)?);
-        Ok(drawn.confirmed())
+        let _ = event_cell.set(preview.next_instance(now)?);
+        Ok(preview.confirmed())
     };
     let done = context.store.change_once(&context.family_id, (&state.user_id, "confirm"), task, decide).await?;
     match (done, &state.proposed_event) {
         (IdempotentResult::AlreadyApplied(entry), Some(event)) => event_from_audit(&entry, event).map(Some),
-        _ => Ok(seen.get().cloned()),
+        _ => Ok(displayed_event.get().cloned()),
     }
 }
 
@@ -211,16 +212,16 @@ fn event_from_audit(entry: &AuditEntry, proposed: &ProposedEvent) -> Result<Even
     Ok(Event { span: TimeRange { start: proposed.start_time, end: proposed.end_time }, ..event })
 }
 
-fn check_right(snapshot: &CalendarSnapshot, user_id: &str, target: &EventTarget, verb: &str) -> Result<()> {
-    let is_barred = |event: &&Arc<Event>| !can_modify_instances(snapshot, user_id, event, target.selection);
-    match snapshot.events.get(&target.event).filter(is_barred) {
+fn require_permission(snapshot: &CalendarSnapshot, user_id: &str, target: &EventTarget, verb: &str) -> Result<()> {
+    let is_forbidden = |event: &&Arc<Event>| !can_modify_instances(snapshot, user_id, event, target.selection);
+    match snapshot.events.get(&target.event).filter(is_forbidden) {
         None => Ok(()),
         Some(event) => {
-            let fact = format!(
+            let message = format!(
                 "you do not have permission to {verb} {}",
                 words::quoted(&visible_title(snapshot, user_id, event))
             );
-            Err(Error::new(ErrorCode::PolicyRefused, fact))
+            Err(Error::new(ErrorCode::PolicyRefused, message))
         }
     }
 }

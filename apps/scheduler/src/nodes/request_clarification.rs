@@ -29,27 +29,29 @@ pub(crate) async fn request_clarification(
 ) -> Result<FamilySchedulerStateUpdate, NodeError> {
     let (now, mut answers) = (context.now(&cx)?, request_state::answers(&state));
     if answers.len() >= MAX_QUESTIONS {
-        let sorry = "Sorry, I could not understand the request. Nothing was changed. Please rephrase it.";
+        let apology = "Sorry, I could not understand the request. Nothing was changed. Please rephrase it.";
         let update = FamilySchedulerState::update().workflow_status(WorkflowStatus::InProgress);
-        return Ok(with_final_answer(update, WorkflowStatus::Failed, sorry, now));
+        return Ok(with_final_answer(update, WorkflowStatus::Failed, apology, now));
     }
     let parsed = request_state::parsed_request(&state)?;
-    let payload = cx.once("question", async { question(&state, &parsed, (&*context.snapshot().await?, now)) }).await?;
+    let payload = cx
+        .once("question", async { clarification_payload(&state, &parsed, (&*context.snapshot().await?, now)) })
+        .await?;
     let text = payload["question"].as_str().unwrap_or_default().to_owned();
     let answer = interrupts.raise_with_schema("clarification", &payload, &text, Some(schema(&parsed)?)).await?;
     let answer: ClarificationAnswer = serde_json::from_value(answer)?;
     let mut update =
         with_transition(FamilySchedulerState::update(), state.current_step, WorkflowStep::Clarification, now)
             .workflow_status(WorkflowStatus::InProgress)
-            .messages(Message::new(MessageRole::Assistant, &text, now).to_message());
+            .messages(Message::new(MessageRole::Assistant, &text, now).to_chat_message());
     if !answer.text.trim().is_empty() {
-        update = update.messages(Message::new(MessageRole::User, &answer.text, now).to_message());
+        update = update.messages(Message::new(MessageRole::User, &answer.text, now).to_chat_message());
     }
     answers.push(answer);
     Ok(update.notes((request_state::ANSWERS.to_owned(), serde_json::to_value(answers)?)))
 }
 
-fn question(
+fn clarification_payload(
     state: &FamilySchedulerState,
     parsed: &ParsedRequest,
     (snapshot, now): (&CalendarSnapshot, Time),
@@ -58,8 +60,8 @@ fn question(
     let problems = request_state::problems(state);
     let no_time = state.current_step == WorkflowStep::Scheduling;
     let question = if no_time {
-        let looked_at = search_window_text(&zone, parsed.time_window.as_ref());
-        format!("I found no free time {looked_at}. When would it suit you?")
+        let window = search_window_text(&zone, parsed.time_window.as_ref());
+        format!("I found no free time {window}. When would it suit you?")
     } else if !problems.is_empty() {
         problems_question(&problems, parsed)
     } else if let Some(ambiguity) = parsed.ambiguities.first() {
@@ -84,7 +86,7 @@ fn question(
         let id = format!("add:{}:{}", kind.name(), unknown.text);
         json!({ "id": id, "label": format!("Add {}", unknown.text), "detail": "" })
     });
-    let either = parsed
+    let time_options = parsed
         .time_options
         .iter()
         .map(|span| json!({ "id": span.start, "label": words::format_range(&zone, span), "detail": "" }));
@@ -94,7 +96,7 @@ fn question(
         "understood": parsed.data,
         "found": parsed.spans,
         "missing": parsed.missing,
-        "choices": choices.chain(either).chain(near).chain(add).collect::<Vec<_>>(),
+        "choices": choices.chain(time_options).chain(near).chain(add).collect::<Vec<_>>(),
     }))
 }
 

@@ -22,9 +22,9 @@ pub(super) struct ClockTime {
 
 /// Parses a time of day at a token.
 pub(super) fn clock(reader: &PhraseReader<'_>, index: usize) -> Option<(ClockTime, usize)> {
-    let fits = reader.language.clocks.iter().filter_map(|(pattern, sense)| {
+    let fits = reader.language.clocks.iter().filter_map(|(pattern, meaning)| {
         let (values, end) = reader.match_pattern(pattern, index)?;
-        Some((resolve_meaning(reader, *sense, &values)?, end))
+        Some((resolve_meaning(reader, *meaning, &values)?, end))
     });
     fits.reduce(|best, next| if next.1 > best.1 { next } else { best })
 }
@@ -44,23 +44,23 @@ pub(super) fn clock_or_hour(reader: &PhraseReader<'_>, index: usize) -> Option<(
         .then_some((ClockTime { hour, minute: 0, half: DayHalf::Open, is_named: false }, index + 1))
 }
 
-fn resolve_meaning(reader: &PhraseReader<'_>, sense: ClockMeaning, values: &[SlotValue]) -> Option<ClockTime> {
+fn resolve_meaning(reader: &PhraseReader<'_>, meaning: ClockMeaning, values: &[SlotValue]) -> Option<ClockTime> {
     let (hour, minute, is_whole) = match values {
         // `08:00` and `14:00` use the 24-hour clock, `8:00` and `10:30` may use either.
         [SlotValue::Time(hour, minute, has_two)] => (*hour, *minute, (*has_two && *hour < 10) || *hour > 12),
         [SlotValue::Number(hour)] => (*hour, 0, false),
-        [SlotValue::Number(first), SlotValue::Number(second)] => match sense {
+        [SlotValue::Number(first), SlotValue::Number(second)] => match meaning {
             ClockMeaning::HourMinutes => (*first, *second, true),
             ClockMeaning::TwelveHourMinutes | ClockMeaning::Am | ClockMeaning::Pm => (*first, *second, false),
-            ClockMeaning::MinutesTo => before(*second, *first)?,
+            ClockMeaning::MinutesTo => minutes_before(*second, *first)?,
             _ => (*second, *first, false),
         },
         _ => (0, 0, false),
     };
     let open = if is_whole { DayHalf::TwentyFourHour } else { DayHalf::Open };
-    let is_named = matches!(sense, ClockMeaning::Named(_));
+    let is_named = matches!(meaning, ClockMeaning::Named(_));
     let clock = |hour, minute, half| Some(ClockTime { hour, minute, half, is_named });
-    match sense {
+    match meaning {
         ClockMeaning::Am => clock(hour, minute, DayHalf::Am),
         ClockMeaning::Pm => clock(hour, minute, DayHalf::Pm),
         ClockMeaning::Open | ClockMeaning::TwelveHourMinutes => clock(hour, minute, open),
@@ -70,7 +70,7 @@ fn resolve_meaning(reader: &PhraseReader<'_>, sense: ClockMeaning, values: &[Slo
         ClockMeaning::Midnight => clock(24, 0, DayHalf::TwentyFourHour),
         ClockMeaning::Past(minutes) => clock(hour, minutes, DayHalf::Open),
         ClockMeaning::To(minutes) => {
-            let (hour, minute, _) = before(hour, minutes)?;
+            let (hour, minute, _) = minutes_before(hour, minutes)?;
             clock(hour, minute, DayHalf::Open)
         }
         ClockMeaning::Named(name) => {
@@ -80,7 +80,7 @@ fn resolve_meaning(reader: &PhraseReader<'_>, sense: ClockMeaning, values: &[Slo
     }
 }
 
-fn before(hour: u32, minutes: u32) -> Option<(u32, u32, bool)> {
+fn minutes_before(hour: u32, minutes: u32) -> Option<(u32, u32, bool)> {
     let hour = if hour <= 1 { 12 } else { hour - 1 };
     Some((hour, 60_u32.checked_sub(minutes)?, false))
 }
@@ -118,7 +118,7 @@ impl ClockTime {
     }
 
     /// Formats the time as the value of a parsed span: `2:00pm`.
-    pub(super) fn written(self) -> String {
+    pub(super) fn to_span_value(self) -> String {
         let half = match self.half {
             DayHalf::Am => "am",
             DayHalf::Pm => "pm",
@@ -141,10 +141,10 @@ impl ClockTime {
 
     /// Returns the error if the time does not exist.
     pub(super) fn problem(self) -> Option<String> {
-        let most = if matches!(self.half, DayHalf::Am | DayHalf::Pm) { 12 } else { 24 };
-        let is_wrong = self.hour > most || self.minute > 59 || (self.hour == 24 && self.minute > 0);
-        let is_wrong = is_wrong || (self.hour == 0 && self.half == DayHalf::Pm);
-        is_wrong.then(|| format!("{} is not a valid time.", self.text()))
+        let max_hour = if matches!(self.half, DayHalf::Am | DayHalf::Pm) { 12 } else { 24 };
+        let is_invalid = self.hour > max_hour || self.minute > 59 || (self.hour == 24 && self.minute > 0);
+        let is_invalid = is_invalid || (self.hour == 0 && self.half == DayHalf::Pm);
+        is_invalid.then(|| format!("{} is not a valid time.", self.text()))
     }
 
     /// Returns the possible minutes since midnight, morning first.

@@ -33,8 +33,9 @@ pub(super) fn compare(
     let other = rules.full;
     let (intent, is_same_intent) = (parsed.data.event_type, parsed.data.event_type == other.data.event_type);
     let is_change = matches!(intent, EventType::Modify | EventType::Cancel);
-    let is_alone = is_change && parsed.event_ids.len() == 1 && !(is_same_intent && other.event_ids == parsed.event_ids);
-    if is_alone {
+    let is_model_only =
+        is_change && parsed.event_ids.len() == 1 && !(is_same_intent && other.event_ids == parsed.event_ids);
+    if is_model_only {
         // The title of an event, written by another member, may be a prompt injection. The question also names the
         // time.
         return record_disagreement(
@@ -70,7 +71,7 @@ fn confirm_model_intent(parsed: &ParsedRequest, snapshot: &CalendarSnapshot, zon
     let name = title.map_or_else(|| "something".to_owned(), words::quoted);
     let instance = parsed.instance.map(|span| format!("{name} on {}", words::format_range(zone, &span)));
     let instance = instance.unwrap_or_else(|| name.clone());
-    let which = match parsed.scope {
+    let subject = match parsed.scope {
         Some(SeriesScope::All) => format!("all of {name}"),
         Some(SeriesScope::Following) => format!("{instance} and all that follow"),
         Some(SeriesScope::This) | None => instance,
@@ -79,9 +80,9 @@ fn confirm_model_intent(parsed: &ParsedRequest, snapshot: &CalendarSnapshot, zon
     match (parsed.data.event_type, to) {
         (EventType::Create, Some(to)) => format!("Shall I plan {name} for {to}?"),
         (EventType::Create, None) => format!("Shall I plan {name}?"),
-        (EventType::Modify, Some(to)) => format!("Shall I change {which}, to {to}?"),
-        (EventType::Modify, None) => format!("Shall I change {which}?"),
-        (EventType::Cancel, _) => format!("Shall I cancel {which}?"),
+        (EventType::Modify, Some(to)) => format!("Shall I change {subject}, to {to}?"),
+        (EventType::Modify, None) => format!("Shall I change {subject}?"),
+        (EventType::Cancel, _) => format!("Shall I cancel {subject}?"),
         (EventType::Query, _) => "Do you have a question about the calendar?".to_owned(),
     }
 }
@@ -109,7 +110,7 @@ pub(super) fn series_disagreement(
 
 fn compare_times(parsed: &mut ParsedRequest, rules: RuleParse<'_>, zone: &NamedTimeZone) {
     let (other, last) = (rules.full, rules.last_answer_with_time());
-    let is_it = |time: TimeReading| Ambiguity::new(SpanKind::Time, format!("Is it {}?", describe(time, zone)));
+    let ask_for = |time: TimeReading| Ambiguity::new(SpanKind::Time, format!("Is it {}?", describe(time, zone)));
     match (time_reading(last.unwrap_or(other)), time_reading(parsed)) {
         (None, None) => {}
         (Some(rule_time), Some(model_time)) => {
@@ -118,13 +119,13 @@ fn compare_times(parsed: &mut ParsedRequest, rules: RuleParse<'_>, zone: &NamedT
                 None => is_same((rule_time, model_time), other, zone),
             };
             if !is_same {
-                ask_which((rule_time, model_time), parsed, zone);
+                ask_for_time((rule_time, model_time), parsed, zone);
             }
         }
-        (None, Some(model_time)) => record_disagreement(parsed, "the time", is_it(model_time)),
+        (None, Some(model_time)) => record_disagreement(parsed, "the time", ask_for(model_time)),
         (Some(rule_time), None) => {
             set_time(parsed, rule_time);
-            record_disagreement(parsed, "the time", is_it(rule_time));
+            record_disagreement(parsed, "the time", ask_for(rule_time));
         }
     }
     let parts = |rule: &Option<String>| -> BTreeSet<String> {
@@ -176,7 +177,7 @@ fn is_same_in_part(times: (TimeReading, TimeReading), last: &ParsedRequest, zone
     is_day && (!has_span(last, SpanKind::Time) || rule_start.time() == model_start.time())
 }
 
-fn ask_which((rule_time, model_time): (TimeReading, TimeReading), parsed: &mut ParsedRequest, zone: &NamedTimeZone) {
+fn ask_for_time((rule_time, model_time): (TimeReading, TimeReading), parsed: &mut ParsedRequest, zone: &NamedTimeZone) {
     if let (TimeReading::At(rule_time), TimeReading::At(model_time)) = (rule_time, model_time) {
         parsed.time_options = vec![model_time, rule_time];
     }

@@ -8,7 +8,7 @@ use crate::models::{Confidence, EventType};
 pub(super) struct ConfidenceWeights(Vec<(&'static str, i32, bool)>);
 
 /// Initial confidence in hundredths.
-const START: i32 = 30;
+const INITIAL_CONFIDENCE: i32 = 30;
 const PER_AMBIGUITY: i32 = 20;
 const PER_UNKNOWN: i32 = 10;
 
@@ -21,10 +21,11 @@ impl ConfidenceWeights {
     pub(super) fn confidence(&self, ambiguities: usize, unknown: usize) -> Confidence {
         let matched: i32 =
             self.0.iter().filter(|(_, _, is_found)| *is_found).map(|(_, hundredths, _)| hundredths).sum();
-        let many = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
-        let less =
-            many(ambiguities).saturating_mul(PER_AMBIGUITY).saturating_add(many(unknown).saturating_mul(PER_UNKNOWN));
-        confidence((START + matched).saturating_sub(less))
+        let to_i32 = |count: usize| i32::try_from(count).unwrap_or(i32::MAX);
+        let penalty = to_i32(ambiguities)
+            .saturating_mul(PER_AMBIGUITY)
+            .saturating_add(to_i32(unknown).saturating_mul(PER_UNKNOWN));
+        confidence((INITIAL_CONFIDENCE + matched).saturating_sub(penalty))
     }
 
     /// Formats the computation.

@@ -19,7 +19,7 @@ pub(super) struct DateRange {
     /// First date after the range.
     pub(super) end: Date,
     /// Form of the expression.
-    pub(super) how: DateForm,
+    pub(super) form: DateForm,
     /// Error as a sentence, if the date is invalid.
     pub(super) problem: Option<String>,
 }
@@ -45,13 +45,13 @@ pub(super) enum DateForm {
 
 impl DateRange {
     /// Creates a range of one day.
-    pub(super) fn one(first: Date, how: DateForm) -> Self {
-        Self { first, end: plus(first, 1), how, problem: None }
+    pub(super) fn one(first: Date, form: DateForm) -> Self {
+        Self { first, end: plus(first, 1), form, problem: None }
     }
 
     /// Creates a range of several days.
     pub(super) fn several(first: Date, end: Date) -> Self {
-        Self { first, end, how: DateForm::Several, problem: None }
+        Self { first, end, form: DateForm::Several, problem: None }
     }
 
     /// Returns true if the range contains the date.
@@ -61,7 +61,7 @@ impl DateRange {
 
     /// Returns true if the expression means a single day.
     pub(super) fn is_one(&self) -> bool {
-        self.how != DateForm::Several
+        self.form != DateForm::Several
     }
 }
 
@@ -76,42 +76,42 @@ fn plus_months(date: Date, months: i32) -> Date {
 
 /// Parses a date expression at a token.
 pub(super) fn days(reader: &PhraseReader<'_>, index: usize) -> Option<(DateRange, usize)> {
-    longest(reader, &reader.language.dates, index)
+    longest_match(reader, &reader.language.dates, index)
 }
 
 /// Parses the name of a holiday at a token, valid only after words such as `on`: `Christmas` is part of many
 /// titles.
 pub(super) fn named_holiday(reader: &PhraseReader<'_>, index: usize) -> Option<(DateRange, usize)> {
-    longest(reader, &reader.language.feasts, index)
+    longest_match(reader, &reader.language.feasts, index)
 }
 
-fn longest(
+fn longest_match(
     reader: &PhraseReader<'_>,
     table: &[(PhrasePattern, DateMeaning)],
     index: usize,
 ) -> Option<(DateRange, usize)> {
-    let fits = table.iter().filter_map(|(pattern, sense)| {
+    let fits = table.iter().filter_map(|(pattern, meaning)| {
         let (values, end) = reader.match_pattern(pattern, index)?;
-        Some((resolve(reader, *sense, &values)?, end))
+        Some((resolve(reader, *meaning, &values)?, end))
     });
     fits.reduce(|best, next| if next.1 > best.1 { next } else { best })
 }
 
-fn resolve(reader: &PhraseReader<'_>, sense: DateMeaning, values: &[SlotValue]) -> Option<DateRange> {
+fn resolve(reader: &PhraseReader<'_>, meaning: DateMeaning, values: &[SlotValue]) -> Option<DateRange> {
     let today = reader.now.date();
     let weekday = values.iter().find_map(|value| match value {
         SlotValue::Weekdays(days) => days.first().copied(),
         _ => None,
     });
-    let coming = |weekday: Weekday| today.nth_weekday(1, weekday).unwrap_or(today);
-    Some(match sense {
+    let next_weekday = |weekday: Weekday| today.nth_weekday(1, weekday).unwrap_or(today);
+    Some(match meaning {
         DateMeaning::Offset(days) => DateRange::one(plus(today, days), DateForm::Day),
-        DateMeaning::Weekday => DateRange::one(coming(weekday?), DateForm::Weekday),
+        DateMeaning::Weekday => DateRange::one(next_weekday(weekday?), DateForm::Weekday),
         DateMeaning::ThisWeekday if weekday? == today.weekday() => DateRange::one(today, DateForm::Day),
-        DateMeaning::ThisWeekday => DateRange::one(coming(weekday?), DateForm::Day),
+        DateMeaning::ThisWeekday => DateRange::one(next_weekday(weekday?), DateForm::Day),
         DateMeaning::NextWeekday => DateRange::one(in_week(week(reader, 1), weekday?), DateForm::Day),
         DateMeaning::LastWeekday => DateRange::one(today.nth_weekday(-1, weekday?).ok()?, DateForm::Past),
-        DateMeaning::WeekAfter => DateRange::one(plus(coming(weekday?), 7), DateForm::Day),
+        DateMeaning::WeekAfter => DateRange::one(plus(next_weekday(weekday?), 7), DateForm::Day),
         DateMeaning::Weekend(weeks) => {
             let saturday = in_week(plus(today, 7 * weeks), Weekday::Saturday);
             // On a Sunday, "the weekend" is the current one.
@@ -126,7 +126,9 @@ fn resolve(reader: &PhraseReader<'_>, sense: DateMeaning, values: &[SlotValue]) 
         DateMeaning::InUnits => offset_date(today, values)?,
         DateMeaning::MonthDay | DateMeaning::DayMonth => month_day(today, values)?,
         DateMeaning::Nth => nth(today, values)?,
-        DateMeaning::Feast(month, day) => on(today, None, month.unsigned_abs().into(), day.unsigned_abs().into()),
+        DateMeaning::Feast(month, day) => {
+            calendar_date(today, None, month.unsigned_abs().into(), day.unsigned_abs().into())
+        }
         DateMeaning::PlaceOf => weekday_of(today, (ordinal_of(values)?, weekday?), values)?,
         DateMeaning::LastOf => weekday_of(today, (-1, weekday?), values)?,
         DateMeaning::PlaceAhead(months) => weekday_in(today, (ordinal_of(values)?, weekday?), months),
@@ -161,8 +163,8 @@ fn offset_date(today: Date, values: &[SlotValue]) -> Option<DateRange> {
         TimeUnit::Year => SpokenDuration { months: 12 * amount, ..SpokenDuration::default() },
         _ => SpokenDuration { days: amount, ..SpokenDuration::default() },
     };
-    let how = if matches!(unit, TimeUnit::Day) { DateForm::Day } else { DateForm::Approximate };
-    Some(DateRange::one(length.from(today.into(), true).date(), how))
+    let form = if matches!(unit, TimeUnit::Day) { DateForm::Day } else { DateForm::Approximate };
+    Some(DateRange::one(length.add_to(today.into(), true).date(), form))
 }
 
 fn month_day(today: Date, values: &[SlotValue]) -> Option<DateRange> {
@@ -170,7 +172,7 @@ fn month_day(today: Date, values: &[SlotValue]) -> Option<DateRange> {
         values.iter().find_map(|value| if let SlotValue::Month(month) = value { Some(*month) } else { None })?;
     let day = values.iter().find_map(|value| if let SlotValue::Nth(day) = value { Some(*day) } else { None })?;
     let year = values.iter().find_map(|value| if let SlotValue::Year(year) = value { Some(*year) } else { None });
-    Some(on(today, year, month.unsigned_abs().into(), day))
+    Some(calendar_date(today, year, month.unsigned_abs().into(), day))
 }
 
 /// Parses two days of one month.
@@ -178,26 +180,31 @@ pub(super) fn day_range(today: Date, values: &[SlotValue]) -> Option<(DateRange,
     let month =
         values.iter().find_map(|value| if let SlotValue::Month(month) = value { Some(*month) } else { None })?;
     let mut days = values.iter().filter_map(|value| if let SlotValue::Nth(day) = value { Some(*day) } else { None });
-    let on = |day: u32| on(today, None, month.unsigned_abs().into(), day);
+    let on = |day: u32| calendar_date(today, None, month.unsigned_abs().into(), day);
     Some((on(days.next()?), on(days.next()?)))
 }
 
 /// Creates a date from month and day. Without a year, the next such date, unless the last one is at most
 /// `MAX_PAST_DAYS` days ago.
-fn on(today: Date, year: Option<u32>, month: u32, day: u32) -> DateRange {
+fn calendar_date(today: Date, year: Option<u32>, month: u32, day: u32) -> DateRange {
     let date_in = |year: i16| Date::new(year, i8::try_from(month).ok()?, i8::try_from(day).ok()?).ok();
     if let Some(year) = year {
         let year = if year < 100 { year + 2_000 } else { year };
         let exact = i16::try_from(year).ok().and_then(date_in);
-        return exact.map_or_else(|| none(today, month, day, Some(year)), |date| DateRange::one(date, DateForm::Day));
+        return exact.map_or_else(
+            || nonexistent_date(today, month, day, Some(year)),
+            |date| DateRange::one(date, DateForm::Day),
+        );
     }
     // Eight years, so that 29 February is found.
     let candidates = (0..8).filter_map(|more| date_in(today.year().saturating_add(more)));
     let mut upcoming = candidates.filter(|date| *date >= plus(today, -MAX_PAST_DAYS));
-    upcoming.next().map_or_else(|| none(today, month, day, None), |date| DateRange::one(date, DateForm::YearDay))
+    upcoming
+        .next()
+        .map_or_else(|| nonexistent_date(today, month, day, None), |date| DateRange::one(date, DateForm::YearDay))
 }
 
-fn none(today: Date, month: u32, day: u32, year: Option<u32>) -> DateRange {
+fn nonexistent_date(today: Date, month: u32, day: u32, year: Option<u32>) -> DateRange {
     let name = usize::try_from(month).ok().and_then(|month| MONTHS.get(month.wrapping_sub(1)));
     let problem = match (name, year) {
         (Some(name), Some(year)) => format!("{day} {name} {year} does not exist."),
@@ -271,14 +278,14 @@ fn digits(reader: &PhraseReader<'_>, values: &[SlotValue]) -> Option<DateRange> 
     let [SlotValue::Digits(kind)] = values else { return None };
     let today = reader.now.date();
     match *kind {
-        TokenKind::Iso(year, month, day) => Some(on(today, Some(year), month, day)),
+        TokenKind::Iso(year, month, day) => Some(calendar_date(today, Some(year), month, day)),
         TokenKind::Slashed(first, second, year) => {
             let is_month_first = reader.language.words.is_month_first && first <= 12;
             let (month, day) = if is_month_first { (first, second) } else { (second, first) };
-            ((1..=12).contains(&month) && day >= 1).then(|| on(today, year, month, day))
+            ((1..=12).contains(&month) && day >= 1).then(|| calendar_date(today, year, month, day))
         }
         TokenKind::Dotted(day, month, year) => {
-            ((1..=12).contains(&month) && (1..=31).contains(&day)).then(|| on(today, year, month, day))
+            ((1..=12).contains(&month) && (1..=31).contains(&day)).then(|| calendar_date(today, year, month, day))
         }
         _ => None,
     }

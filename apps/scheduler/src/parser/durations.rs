@@ -20,13 +20,13 @@ impl SpokenDuration {
     }
 
     /// Returns the minutes including days of 24 hours; `None` with months.
-    pub(super) fn in_all(self) -> Option<i64> {
+    pub(super) fn total_minutes(self) -> Option<i64> {
         let minutes = i64::from(self.days) * 24 * 60 + self.minutes;
         (self.months == 0 && minutes > 0).then_some(minutes)
     }
 
     /// Adds the duration to a local time, or subtracts it.
-    pub(super) fn from(self, time: DateTime, is_later: bool) -> DateTime {
+    pub(super) fn add_to(self, time: DateTime, is_later: bool) -> DateTime {
         let sign = if is_later { 1 } else { -1 };
         let span = jiff::Span::new().try_months(sign * i64::from(self.months));
         let span = span.and_then(|span| span.try_days(sign * i64::from(self.days)));
@@ -41,28 +41,30 @@ impl SpokenDuration {
 
 /// Parses a duration at a token.
 pub(super) fn length(reader: &PhraseReader<'_>, index: usize) -> Option<(SpokenDuration, usize)> {
-    let fits = reader.language.lengths.iter().filter_map(|(pattern, sense)| {
+    let fits = reader.language.lengths.iter().filter_map(|(pattern, meaning)| {
         let (values, end) = reader.match_pattern(pattern, index)?;
-        Some((resolve_meaning(*sense, &values)?, end))
+        Some((resolve_meaning(*meaning, &values)?, end))
     });
     // `max_by_key` would return the last of equally long matches, but the first one wins.
     fits.reduce(|best, next| if next.1 > best.1 { next } else { best })
 }
 
-fn resolve_meaning(sense: DurationMeaning, values: &[SlotValue]) -> Option<SpokenDuration> {
-    match (sense, values) {
+fn resolve_meaning(meaning: DurationMeaning, values: &[SlotValue]) -> Option<SpokenDuration> {
+    match (meaning, values) {
         (DurationMeaning::Minutes(minutes), _) => Some(SpokenDuration { minutes, ..SpokenDuration::default() }),
-        (DurationMeaning::Plain, [SlotValue::Amount(amount), SlotValue::Unit(unit)]) => of(*amount, *unit),
-        (DurationMeaning::AndHalf, [SlotValue::Amount(amount), SlotValue::Unit(unit)]) => of(amount + 0.5, *unit),
+        (DurationMeaning::Plain, [SlotValue::Amount(amount), SlotValue::Unit(unit)]) => to_duration(*amount, *unit),
+        (DurationMeaning::AndHalf, [SlotValue::Amount(amount), SlotValue::Unit(unit)]) => {
+            to_duration(amount + 0.5, *unit)
+        }
         (
             DurationMeaning::Both,
             [SlotValue::Amount(first), SlotValue::Unit(one), SlotValue::Amount(second), SlotValue::Unit(other)],
-        ) => Some(of(*first, *one)?.plus(of(*second, *other)?)),
+        ) => Some(to_duration(*first, *one)?.plus(to_duration(*second, *other)?)),
         _ => None,
     }
 }
 
-fn of(amount: f64, unit: TimeUnit) -> Option<SpokenDuration> {
+fn to_duration(amount: f64, unit: TimeUnit) -> Option<SpokenDuration> {
     // An upper limit for plausible durations, which also prevents overflow.
     if !(0.0..=10_000.0).contains(&amount) {
         return None;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::civil::DateTime;
 
 use super::phrase_pattern::is_near;
-use super::phrase_reader::{PhraseReader, named};
+use super::phrase_reader::{PhraseReader, lookup};
 use super::resolve_time::LocalClock;
 use super::time_expressions::{ClockExpression, TimeExpressions};
 use super::token::{Token, TokenKind, tokens};
@@ -42,12 +42,13 @@ pub(super) fn best_matches(
 ) -> Vec<EventMatch> {
     let words = words(reader, clue.words);
     let has_time = !clue.expressions.days.is_empty() || clue.expressions.time.is_some();
-    let is_special = words.iter().any(|word| !word.is_common);
+    let has_specific_word = words.iter().any(|word| !word.is_common);
     let mut best = (0, false);
     let mut matches: Vec<EventMatch> = Vec::new();
     for event in snapshot.events.values().filter(|event| event.status == EventStatus::Confirmed) {
         let score = score(&words, event);
-        let is_possible = if is_special { score >= SPECIAL } else { score > 0 || (has_time && clue.is_strict) };
+        let is_possible =
+            if has_specific_word { score >= SPECIFIC_SCORE } else { score > 0 || (has_time && clue.is_strict) };
         let takes_part = |id: &String| event.participants.iter().any(|participant| participant.member == *id);
         if !is_possible || score < best.0 || !clue.people.iter().all(takes_part) {
             continue;
@@ -91,42 +92,42 @@ pub(super) fn exact_title_match(
         local_clock,
         EventClue { words: &reader.tokens, people: &[], expressions: &expressions, is_strict: true },
     );
-    let is_whole = |candidate: &EventMatch| {
+    let is_complete_title = |candidate: &EventMatch| {
         let title = tokens(&candidate.event.title);
         let is_mentioned =
             |word: &Token| reader.tokens.iter().any(|token| token.is_left() && token.lower == word.lower);
-        let left = words(reader, &reader.tokens);
+        let remaining = words(reader, &reader.tokens);
         // A title of one word, such as `School`, occurs in the sentences of many new events.
-        let is_all = || left.iter().all(|word| word.is_common || is_named_in(word, &title));
-        title.iter().all(is_mentioned) && (title.len() > 1 || is_all())
+        let names_nothing_else = || remaining.iter().all(|word| word.is_common || is_named_in(word, &title));
+        title.iter().all(is_mentioned) && (title.len() > 1 || names_nothing_else())
     };
-    matches.into_iter().find(is_whole)
+    matches.into_iter().find(is_complete_title)
 }
 
 /// Returns the title of a second event in the sentence: `cancel the haircut and the oil change`.
-pub(super) fn another(
+pub(super) fn second_event_title(
     reader: &PhraseReader<'_>,
     snapshot: &CalendarSnapshot,
     local_clock: &LocalClock<'_>,
-    (tokens, one): (&[Token], &EventMatch),
+    (tokens, event_match): (&[Token], &EventMatch),
 ) -> Option<String> {
     let is_other = |token: &Token| {
         let words = words(reader, std::slice::from_ref(token));
-        words.iter().any(|word| !word.is_common) && score(&words, &one.event) == 0
+        words.iter().any(|word| !word.is_common) && score(&words, &event_match.event) == 0
     };
-    let rest: Vec<Token> = tokens.iter().filter(|token| is_other(token)).cloned().collect();
+    let other_tokens: Vec<Token> = tokens.iter().filter(|token| is_other(token)).cloned().collect();
     let expressions = TimeExpressions::default();
     let others = best_matches(
         reader,
         snapshot,
         local_clock,
-        EventClue { words: &rest, people: &[], expressions: &expressions, is_strict: true },
+        EventClue { words: &other_tokens, people: &[], expressions: &expressions, is_strict: true },
     );
     others.first().map(|other| other.event.title.clone())
 }
 
 /// Score of a word that occurs in few titles. A common word scores 1.
-const SPECIAL: u32 = 3;
+const SPECIFIC_SCORE: u32 = 3;
 
 struct TitleWord<'a> {
     /// The word and its English equivalents.
@@ -141,7 +142,7 @@ fn words<'a>(reader: &PhraseReader<'_>, tokens: &'a [Token]) -> Vec<TitleWord<'a
     };
     let word = |token: &'a Token| {
         let mut forms = vec![token.lower.as_str()];
-        forms.extend(named(lists.same, &token.lower));
+        forms.extend(lookup(lists.synonyms, &token.lower));
         TitleWord { forms, is_common: token.is_in(lists.common) }
     };
     tokens.iter().filter(is_content).map(word).collect()
@@ -150,7 +151,7 @@ fn words<'a>(reader: &PhraseReader<'_>, tokens: &'a [Token]) -> Vec<TitleWord<'a
 fn score(words: &[TitleWord<'_>], event: &Event) -> u32 {
     let title = tokens(&event.title);
     let named = words.iter().filter(|word| is_named_in(word, &title));
-    named.map(|word| if word.is_common { 1 } else { SPECIAL }).sum()
+    named.map(|word| if word.is_common { 1 } else { SPECIFIC_SCORE }).sum()
 }
 
 fn is_named_in(word: &TitleWord<'_>, title: &[Token]) -> bool {
@@ -176,15 +177,15 @@ fn instance(
 ) -> Option<(Option<LocalRange>, bool)> {
     let today = local_clock.now.date().to_datetime(jiff::civil::Time::midnight());
     let until = today.saturating_add(jiff::Span::new().days(400));
-    let within = TimeRange::new(local_clock.zone.to_instant(today).ok()?, local_clock.zone.to_instant(until).ok()?)?;
-    let instances = snapshot.instances_of(event, &within).unwrap_or_default();
+    let range = TimeRange::new(local_clock.zone.to_instant(today).ok()?, local_clock.zone.to_instant(until).ok()?)?;
+    let instances = snapshot.instances_of(event, &range).unwrap_or_default();
     let spans = instances
         .iter()
         .map(|instance| (local_clock.zone.to_local(instance.span.start), local_clock.zone.to_local(instance.span.end)));
     let spans: Vec<(DateTime, DateTime)> = spans.collect();
-    let fitting = fitting(&spans, local_clock, clue.expressions);
+    let requested = instance_at(&spans, local_clock, clue.expressions);
     let upcoming = spans.iter().copied().find(|(_, end)| *end > local_clock.now);
-    match fitting {
+    match requested {
         Some((span, is_exact)) => Some((Some(span), is_exact)),
         None if clue.is_strict && (!clue.expressions.days.is_empty() || clue.expressions.time.is_some()) => None,
         None if clue.is_strict => upcoming.map(|span| (Some(span), false)),
@@ -193,7 +194,7 @@ fn instance(
 }
 
 /// Returns the first instance at the given time.
-fn fitting(
+fn instance_at(
     spans: &[LocalRange],
     local_clock: &LocalClock<'_>,
     expressions: &TimeExpressions,
@@ -231,7 +232,7 @@ fn fitting(
         })
     };
     // `the Friday thing` may be a week later.
-    let is_weekday = day.as_ref().is_some_and(|day| day.how == super::dates::DateForm::Weekday);
+    let is_weekday = day.as_ref().is_some_and(|day| day.form == super::dates::DateForm::Weekday);
     let today = day.as_ref().is_some_and(|day| day.first.weekday() == local_clock.now.date().weekday());
     let sooner = || (is_weekday && today).then(|| on(-7)).flatten();
     let exact = sooner().or_else(|| on(0)).map(|span| (span, true));

@@ -33,14 +33,14 @@ impl Intent {
 
 /// Detects the intent and marks the verb as matched.
 pub(super) fn intent(reader: &mut PhraseReader<'_>, findings: &[PhraseMatch]) -> Intent {
-    let detected = find(reader, findings);
+    let detected = detect(reader, findings);
     reader.tokens[detected.verb.clone()].iter_mut().for_each(|token| {
         token.read_as.get_or_insert(SpanKind::Intent);
     });
     detected
 }
 
-fn find(reader: &PhraseReader<'_>, findings: &[PhraseMatch]) -> Intent {
+fn detect(reader: &PhraseReader<'_>, findings: &[PhraseMatch]) -> Intent {
     let explicit_intent =
         |event_type, modifier, verb| Intent { event_type, modifier, is_explicit: true, is_negated: false, verb };
     let lists = reader.language.words;
@@ -54,7 +54,7 @@ fn find(reader: &PhraseReader<'_>, findings: &[PhraseMatch]) -> Intent {
     if let Some((verb, range)) = verb(reader) {
         return explicit_intent(verb.intent, verb.modifier, range);
     }
-    let moves = |finding: &PhraseMatch| matches!(finding.sense, PhraseMeaning::Later | PhraseMeaning::Earlier);
+    let moves = |finding: &PhraseMatch| matches!(finding.meaning, PhraseMeaning::Later | PhraseMeaning::Earlier);
     if findings.iter().any(moves) {
         return explicit_intent(EventType::Modify, VerbModifier::Plain, 0..0);
     }
@@ -143,9 +143,9 @@ fn is_noun(reader: &PhraseReader<'_>, index: usize) -> bool {
     let is_owner = token.is_owner && !token.is_in(&["let", "there"]);
     let is_phrase = reader.language.nouns.iter().any(|(noun, later)| {
         let end = reader.match_pattern(noun, index).map(|(_, end)| end);
-        let comes =
+        let follows =
             |end: usize| later.is_none_or(|later| reader.tokens[end..].iter().any(|token| token.lower == later));
-        end.is_some_and(comes)
+        end.is_some_and(follows)
     });
     let follows_noun = || {
         let before = index.checked_sub(1).and_then(|before| reader.tokens.get(before));

@@ -70,15 +70,15 @@ pub(super) fn interpret(mut reading: SentenceParse<'_>) -> ParsedRequest {
     };
     match changed {
         // `Make pancakes`: no event matches, so the sentence describes a new event.
-        Some(changed) if reading.intent.modifier == VerbModifier::Weak && changed.which.is_empty() => {
+        Some(changed) if reading.intent.modifier == VerbModifier::Weak && changed.candidates.is_empty() => {
             reading.intent.event_type = EventType::Create;
             reading.intent.is_negated |= reading.intent.is_weak_no();
             let verb = reading.intent.verb.clone();
             reading.reader.tokens[verb].iter_mut().for_each(|token| token.read_as = None);
             create(&reading)
         }
-        Some(changed) => change_of(&reading, changed),
-        None if reading.intent.event_type == EventType::Query => question(&reading),
+        Some(changed) => modification(&reading, changed),
+        None if reading.intent.event_type == EventType::Query => query(&reading),
         None => create(&reading),
     }
 }
@@ -87,9 +87,10 @@ fn create(reading: &SentenceParse<'_>) -> ParsedRequest {
     let expressions = TimeExpressions::from_matches(&reading.findings, reading.today());
     let mut when =
         reading.local_clock(hint(reading)).create(&expressions, RecurrencePhrase::from_matches(&reading.findings));
-    let unread = unparsed_time::for_new_event(&reading.reader, &reading.findings, (when.has_date, when.has_time));
-    when.is_open |= unread.is_some();
-    when.questions.extend(unread);
+    let unparsed_question =
+        unparsed_time::for_new_event(&reading.reader, &reading.findings, (when.has_date, when.has_time));
+    when.is_open |= unparsed_question.is_some();
+    when.questions.extend(unparsed_question);
     let span = to_time_range(reading, &mut when);
     let title = title::title(&reading.reader);
     let is_sound = when.problems.is_empty();
@@ -118,7 +119,7 @@ fn create(reading: &SentenceParse<'_>) -> ParsedRequest {
         (MissingField::Date, has_date),
         (MissingField::Time, has_time),
     ];
-    parsed.missing = missing.into_iter().filter(|(_, is_there)| !is_there).map(|(missing, _)| missing).collect();
+    parsed.missing = missing.into_iter().filter(|(_, is_present)| !is_present).map(|(missing, _)| missing).collect();
     parsed.data.title = title;
     parsed.minutes = minutes(&expressions);
     if let Some(existing) = &existing {
@@ -129,7 +130,7 @@ fn create(reading: &SentenceParse<'_>) -> ParsedRequest {
     finish(reading, parsed, weights)
 }
 
-fn question(reading: &SentenceParse<'_>) -> ParsedRequest {
+fn query(reading: &SentenceParse<'_>) -> ParsedRequest {
     let expressions = TimeExpressions::from_matches(&reading.findings, reading.today());
     let mut when = reading.local_clock(hint(reading)).resolve_query(&expressions);
     let span = to_time_range(reading, &mut when);
@@ -138,14 +139,15 @@ fn question(reading: &SentenceParse<'_>) -> ParsedRequest {
     let (query, is_kind_explicit) = intent::query(&reading.reader, &reading.intent, has_resource);
     let none = TimeExpressions::default();
     let clue = EventClue { words: &reading.reader.tokens, people: &[], expressions: &none, is_strict: false };
-    let which = best_matches(&reading.reader, reading.request.snapshot, &reading.local_clock(None), clue);
+    let candidates = best_matches(&reading.reader, reading.request.snapshot, &reading.local_clock(None), clue);
     let title = title::title(&reading.reader);
-    let is_about_clashes = which.is_empty()
+    let is_about_conflicts = candidates.is_empty()
         && title.is_none()
         && !when.has_time
         && !has_resource
         && intent::asks_existing_conflicts(&reading.reader);
-    let is_about = !reading.names.mentions.is_empty() || !which.is_empty() || title.is_some() || is_about_clashes;
+    let is_about =
+        !reading.names.mentions.is_empty() || !candidates.is_empty() || title.is_some() || is_about_conflicts;
     let has_subject = when.problems.is_empty() && (when.span.is_some() || is_about);
     let mut weights = ConfidenceWeights::default();
     weights.add("intent", 15, reading.intent.is_explicit);
@@ -153,9 +155,9 @@ fn question(reading: &SentenceParse<'_>) -> ParsedRequest {
     weights.add("range or subject", 25, has_subject);
     let mut parsed = base(reading);
     parsed.query = Some(query);
-    parsed.asks_existing_conflicts = is_about_clashes && query == QueryType::ConflictCheck;
-    parsed.event_ids = which.iter().map(|candidate| candidate.event.id.clone()).collect();
-    parsed.data.title = match which.as_slice() {
+    parsed.asks_existing_conflicts = is_about_conflicts && query == QueryType::ConflictCheck;
+    parsed.event_ids = candidates.iter().map(|candidate| candidate.event.id.clone()).collect();
+    parsed.data.title = match candidates.as_slice() {
         [candidate] => Some(candidate.event.title.clone()),
         _ => title.filter(|_| matches!(query, QueryType::EventLookup | QueryType::ConflictCheck)),
     };
@@ -171,38 +173,41 @@ fn question(reading: &SentenceParse<'_>) -> ParsedRequest {
 
 /// Returns the given duration in minutes.
 fn minutes(expressions: &TimeExpressions) -> Option<u32> {
-    expressions.length.and_then(super::durations::SpokenDuration::as_minutes).and_then(|long| u32::try_from(long).ok())
+    expressions
+        .length
+        .and_then(super::durations::SpokenDuration::as_minutes)
+        .and_then(|minutes| u32::try_from(minutes).ok())
 }
 
-fn change_of(reading: &SentenceParse<'_>, mut changed: ModifyParse) -> ParsedRequest {
+fn modification(reading: &SentenceParse<'_>, mut changed: ModifyParse) -> ParsedRequest {
     let edit = edit(reading, changed.title.clone());
     let span = changed.span.and_then(|span| exact_range(reading, span, changed.length));
     if changed.span.is_some() && span.is_none() {
         changed.problems.push(NO_TIME.to_owned());
     }
-    let titles: Vec<&str> = changed.which.iter().map(|candidate| candidate.event.title.as_str()).collect();
-    if let Some(unread) = unparsed_time::for_modification(&reading.reader, &reading.findings, &titles)
+    let titles: Vec<&str> = changed.candidates.iter().map(|candidate| candidate.event.title.as_str()).collect();
+    if let Some(unparsed_question) = unparsed_time::for_modification(&reading.reader, &reading.findings, &titles)
         .filter(|_| reading.intent.modifier != VerbModifier::Rename)
     {
         let is_scope_open = changed.ambiguities.iter().any(|ambiguity| ambiguity.about == SpanKind::Scope);
-        changed.ambiguities.extend((!is_scope_open).then(|| Ambiguity::new(SpanKind::Time, unread)));
+        changed.ambiguities.extend((!is_scope_open).then(|| Ambiguity::new(SpanKind::Time, unparsed_question)));
         changed.is_open = true;
     }
-    let matters = reading
+    let sets_attribute = reading
         .findings
         .iter()
-        .any(|finding| matches!(finding.sense, PhraseMeaning::Matters(_) | PhraseMeaning::Moves(_)));
+        .any(|finding| matches!(finding.meaning, PhraseMeaning::Matters(_) | PhraseMeaning::Moves(_)));
     let is_sound = changed.problems.is_empty();
-    let has_change = (changed.has_change || edit != EventEdit::default() || matters) && is_sound;
+    let has_change = (changed.has_change || edit != EventEdit::default() || sets_attribute) && is_sound;
     let mut weights = ConfidenceWeights::default();
     weights.add("intent", 15, reading.intent.is_explicit);
     weights.add("one matching event", 35, changed.is_matched);
     weights.add("what to change", 15, has_change && !changed.is_open);
     let mut parsed = base(reading);
-    let is_known = !changed.which.is_empty() && is_sound;
+    let is_known = !changed.candidates.is_empty() && is_sound;
     let missing = [(MissingField::Event, is_known), (MissingField::Change, has_change)];
-    parsed.missing = missing.into_iter().filter(|(_, is_there)| !is_there).map(|(missing, _)| missing).collect();
-    parsed.data.title = match changed.which.as_slice() {
+    parsed.missing = missing.into_iter().filter(|(_, is_present)| !is_present).map(|(missing, _)| missing).collect();
+    parsed.data.title = match changed.candidates.as_slice() {
         [candidate] => Some(candidate.event.title.clone()),
         _ => title::title(&reading.reader),
     };
@@ -211,11 +216,11 @@ fn change_of(reading: &SentenceParse<'_>, mut changed: ModifyParse) -> ParsedReq
     parsed.edit = edit;
     parsed.scope = changed.scope;
     if changed.is_matched {
-        parsed.instance = changed.which[0].instance.and_then(|span| instant_range(reading, span));
+        parsed.instance = changed.candidates[0].instance.and_then(|span| instant_range(reading, span));
     }
-    parsed.event_ids = changed.which.iter().map(|candidate| candidate.event.id.clone()).collect();
-    parsed.time_options = changed.either.iter().filter_map(|span| instant_range(reading, *span)).collect();
-    parsed.time_window = changed.within.and_then(|span| instant_range(reading, span));
+    parsed.event_ids = changed.candidates.iter().map(|candidate| candidate.event.id.clone()).collect();
+    parsed.time_options = changed.time_options.iter().filter_map(|span| instant_range(reading, *span)).collect();
+    parsed.time_window = changed.time_window.and_then(|span| instant_range(reading, span));
     if let Some(span) = span {
         (parsed.data.start_time, parsed.data.end_time) = (Some(span.start), Some(span.end));
     }
@@ -230,9 +235,9 @@ fn change_of(reading: &SentenceParse<'_>, mut changed: ModifyParse) -> ParsedReq
 
 /// Returns the participants and resources to add or remove: directly after `add` or `remove`, and before the event.
 fn edited(reading: &SentenceParse<'_>) -> Vec<Mention> {
-    let is_way = matches!(reading.intent.modifier, VerbModifier::Add | VerbModifier::Remove);
+    let adds_or_removes = matches!(reading.intent.modifier, VerbModifier::Add | VerbModifier::Remove);
     let is_timed = !TimeExpressions::from_matches(&reading.findings, reading.today()).is_empty();
-    if !is_way || is_timed {
+    if !adds_or_removes || is_timed {
         return Vec::new();
     }
     let (reader, lists) = (&reading.reader, reading.reader.language.words);
@@ -293,7 +298,7 @@ fn base(reading: &SentenceParse<'_>) -> ParsedRequest {
     data.participants = reading.names.ids(true);
     data.resources = reading.names.ids(false);
     for finding in &reading.findings {
-        match finding.sense {
+        match finding.meaning {
             PhraseMeaning::Matters(priority) => data.priority = Some(priority),
             PhraseMeaning::Moves(flexibility) => data.flexibility = Some(flexibility),
             _ => {}
@@ -346,7 +351,7 @@ fn to_time_range(reading: &SentenceParse<'_>, when: &mut ResolvedTime) -> Option
 }
 
 fn apply_time(reading: &SentenceParse<'_>, parsed: &mut ParsedRequest, when: ResolvedTime, span: Option<TimeRange>) {
-    parsed.time_options = when.either.iter().filter_map(|span| instant_range(reading, *span)).collect();
+    parsed.time_options = when.time_options.iter().filter_map(|span| instant_range(reading, *span)).collect();
     match span {
         Some(span) if when.is_vague => parsed.time_window = Some(span),
         Some(span) => (parsed.data.start_time, parsed.data.end_time) = (Some(span.start), Some(span.end)),

@@ -114,7 +114,7 @@ pub(super) struct Lexicon {
     /// Words that occur in many titles.
     pub(super) common: &'static [&'static str],
     /// Synonyms in titles.
-    pub(super) same: &'static [(&'static str, &'static str)],
+    pub(super) synonyms: &'static [(&'static str, &'static str)],
     /// Endings of words for events in the morning.
     pub(super) morning: &'static [&'static str],
     /// Endings of words for events in the evening.

@@ -58,33 +58,33 @@ pub(crate) fn merge_parses(
 ) -> Result<ParsedRequest> {
     let zone = NamedTimeZone::from_iana_name(&request.snapshot.family.zone)?;
     let parsed = interpret::empty();
-    let mut joining = ParseMerger { request: *request, zone, model_parse, rules, parsed, other_than_rules: None };
-    joining.name();
-    joining.choose_event()?;
-    joining.set_time()?;
-    joining.apply_rule_results();
-    let weights = joining.weights();
-    let ParseMerger { zone, mut parsed, other_than_rules, .. } = joining;
+    let mut merger = ParseMerger { request: *request, zone, model_parse, rules, parsed, series_question: None };
+    merger.resolve_names();
+    merger.choose_event()?;
+    merger.set_time()?;
+    merger.apply_rule_results();
+    let weights = merger.weights();
+    let ParseMerger { zone, mut parsed, series_question, .. } = merger;
     let (ambiguities, unknown) = (parsed.ambiguities.len(), parsed.unknown_names.len());
     let confidence = weights.confidence(ambiguities, unknown).at_most(model_parse.confidence.value());
     parsed.confidence = confidence;
-    let same = parsed.data == rules.full.data;
-    parsed.spans = if same { rules.full.spans.clone() } else { parsed_spans(&parsed, request, &zone) };
-    let how = weights.explanation(ambiguities, unknown);
-    let sure = model_parse.confidence;
-    parsed.reasoning = format!("language model {model} ({sure}) with the {LABEL}: {how}");
+    let is_same = parsed.data == rules.full.data;
+    parsed.spans = if is_same { rules.full.spans.clone() } else { parsed_spans(&parsed, request, &zone) };
+    let explanation = weights.explanation(ambiguities, unknown);
+    let model_confidence = model_parse.confidence;
+    parsed.reasoning = format!("language model {model} ({model_confidence}) with the {LABEL}: {explanation}");
     compare_parses::compare(&mut parsed, rules, request.snapshot, &zone);
-    if let Some(ambiguity) = other_than_rules {
+    if let Some(ambiguity) = series_question {
         compare_parses::record_disagreement(&mut parsed, "the instances of the series", ambiguity);
     }
     if let (Some(start), Some(end)) = (parsed.data.start_time, parsed.data.end_time) {
-        parsed.is_all_day &= is_of_days(&TimeRange { start, end }, &zone);
+        parsed.is_all_day &= is_whole_days(&TimeRange { start, end }, &zone);
     }
     Ok(parsed)
 }
 
 /// Returns true if a time range starts and ends at midnight.
-fn is_of_days(span: &TimeRange, zone: &NamedTimeZone) -> bool {
+fn is_whole_days(span: &TimeRange, zone: &NamedTimeZone) -> bool {
     [span.start, span.end].into_iter().all(|time| zone.to_local(time).time() == jiff::civil::Time::midnight())
 }
 
@@ -96,7 +96,7 @@ struct ParseMerger<'a> {
     rules: RuleParse<'a>,
     parsed: ParsedRequest,
     /// Question if the model selects other instances of a series than the rules.
-    other_than_rules: Option<Ambiguity>,
+    series_question: Option<Ambiguity>,
 }
 
 impl ParseMerger<'_> {
@@ -105,29 +105,29 @@ impl ParseMerger<'_> {
         self.rules.full.data.event_type == self.model_parse.event_type
     }
 
-    fn name(&mut self) {
-        let (model_parse, mut named) = (self.model_parse, NameResolver::new(self.request.snapshot));
+    fn resolve_names(&mut self) {
+        let (model_parse, mut resolver) = (self.model_parse, NameResolver::new(self.request.snapshot));
         let data = &mut self.parsed.data;
         data.event_type = model_parse.event_type;
         data.title = model_parse.title.as_deref().map(str::trim).filter(|title| !title.is_empty()).map(str::to_owned);
         (data.priority, data.flexibility) = (model_parse.priority, model_parse.flexibility);
-        data.participants = named.resolve_members(&model_parse.participants);
-        data.resources = named.resolve_resources(&model_parse.resources);
+        data.participants = resolver.resolve_members(&model_parse.participants);
+        data.resources = resolver.resolve_resources(&model_parse.resources);
         if model_parse.event_type == EventType::Modify {
             self.parsed.edit = EventEdit {
-                add_people: named.resolve_members(&model_parse.edit.add_people),
-                remove_people: named.resolve_members(&model_parse.edit.remove_people),
-                add_resources: named.resolve_resources(&model_parse.edit.add_resources),
-                remove_resources: named.resolve_resources(&model_parse.edit.remove_resources),
+                add_people: resolver.resolve_members(&model_parse.edit.add_people),
+                remove_people: resolver.resolve_members(&model_parse.edit.remove_people),
+                add_resources: resolver.resolve_resources(&model_parse.edit.add_resources),
+                remove_resources: resolver.resolve_resources(&model_parse.edit.remove_resources),
                 title: model_parse.edit.title.clone().filter(|title| !title.trim().is_empty()),
             };
         }
-        self.parsed.unknown_names = named.unknown;
+        self.parsed.unknown_names = resolver.unknown;
         self.parsed.is_all_day = model_parse.is_all_day;
         self.parsed.minutes = self.rules.full.minutes;
         if model_parse.event_type == EventType::Query {
-            let usual = self.rules.full.query.unwrap_or(QueryType::EventLookup);
-            let query = *self.parsed.query.insert(model_parse.query_type.unwrap_or(usual));
+            let default_type = self.rules.full.query.unwrap_or(QueryType::EventLookup);
+            let query = *self.parsed.query.insert(model_parse.query_type.unwrap_or(default_type));
             let is_other = query != QueryType::ConflictCheck || self.parsed.data.title.is_some();
             self.parsed.asks_existing_conflicts = self.rules.full.asks_existing_conflicts && !is_other;
         }
@@ -136,25 +136,27 @@ impl ParseMerger<'_> {
     /// Chooses the event and the instances of a series.
     fn choose_event(&mut self) -> Result<()> {
         let snapshot = self.request.snapshot;
-        let theirs: &[String] = if self.is_same_intent() { &self.rules.full.event_ids } else { &[] };
+        let rule_events: &[String] = if self.is_same_intent() { &self.rules.full.event_ids } else { &[] };
         if !matches!(self.model_parse.event_type, EventType::Modify | EventType::Cancel) {
-            self.parsed.event_ids = theirs.to_vec();
+            self.parsed.event_ids = rule_events.to_vec();
             return Ok(());
         }
-        let which = self.candidate_events(theirs);
+        let candidates = self.candidate_events(rule_events);
         let occurrence = time(self.model_parse.occurrence.as_ref(), "/occurrence", &self.zone)?.and_then(Result::ok);
-        if let Some(event) = which.first().filter(|_| which.len() == 1).and_then(|id| snapshot.events.get(id)) {
-            let (is_same, is_series) = (theirs == which, event.recurrence.is_some());
+        if let Some(event) = candidates.first().filter(|_| candidates.len() == 1).and_then(|id| snapshot.events.get(id))
+        {
+            let (is_same, is_series) = (rule_events == candidates, event.recurrence.is_some());
             let instance = self.instance(event, occurrence);
             let scope = self.model_parse.scope.or(occurrence.map(|_| super::SeriesScope::This));
             let (rules, parsed) = (self.rules.full, &mut self.parsed);
             // The time of a cancellation is its instance, which is compared with all other times.
-            let is_theirs = is_same && (occurrence.is_none() || self.model_parse.event_type == EventType::Modify);
-            parsed.instance = rules.instance.filter(|_| is_theirs).or(instance);
+            let keeps_rule_instance =
+                is_same && (occurrence.is_none() || self.model_parse.event_type == EventType::Modify);
+            parsed.instance = rules.instance.filter(|_| keeps_rule_instance).or(instance);
             parsed.scope = if is_same { rules.scope } else { scope }.filter(|_| is_series);
             if is_same && is_series {
-                let own = (scope, occurrence.and(instance));
-                self.other_than_rules = compare_parses::series_disagreement(parsed, own, &self.zone);
+                let model_selection = (scope, occurrence.and(instance));
+                self.series_question = compare_parses::series_disagreement(parsed, model_selection, &self.zone);
             }
             parsed.data.title = parsed.edit.title.clone().or_else(|| Some(event.title.clone()));
             if let (None, Some(_), Some(at)) = (parsed.scope, &event.recurrence, parsed.instance) {
@@ -164,41 +166,41 @@ impl ParseMerger<'_> {
                     .push(Ambiguity::new(SpanKind::Scope, format!("Only the one on {day}, or all of them?")));
             }
         }
-        self.parsed.event_ids = which;
+        self.parsed.event_ids = candidates;
         Ok(())
     }
 
     /// Returns the candidate events: the selected one, else those of model and rules.
-    fn candidate_events(&self, theirs: &[String]) -> Vec<String> {
+    fn candidate_events(&self, rule_events: &[String]) -> Vec<String> {
         if let Some(id) = self.rules.picked.filter(|id| self.is_candidate(id)) {
             return vec![id.to_owned()];
         }
         // After an answer of the user, the model may choose among several events.
-        let others = theirs.iter().filter(|_| self.rules.last.is_none() || self.model_parse.events.is_empty());
-        let mut which: Vec<String> = Vec::new();
+        let others = rule_events.iter().filter(|_| self.rules.last.is_none() || self.model_parse.events.is_empty());
+        let mut candidates: Vec<String> = Vec::new();
         for id in self.model_parse.events.iter().chain(others).filter(|id| self.is_candidate(id)) {
-            if !which.contains(id) {
-                which.push(id.clone());
+            if !candidates.contains(id) {
+                candidates.push(id.clone());
             }
         }
-        which
+        candidates
     }
 
     /// Returns true if an event is confirmed and visible to the speaker.
     fn is_candidate(&self, id: &str) -> bool {
         let event = self.request.snapshot.events.get(id);
-        let is_known = |event: &Event| can_see_details(self.request.snapshot, self.request.user_id, event);
-        event.is_some_and(|event| event.status == EventStatus::Confirmed && is_known(event))
+        let is_visible = |event: &Event| can_see_details(self.request.snapshot, self.request.user_id, event);
+        event.is_some_and(|event| event.status == EventStatus::Confirmed && is_visible(event))
     }
 
     /// Returns the instance on the given day, else the next one.
     fn instance(&self, event: &std::sync::Arc<Event>, occurrence: Option<Time>) -> Option<TimeRange> {
         let now = self.request.now;
         let end = Time::from_unix_micros(now.as_unix_micros() + 400 * 86_400_000_000).ok()?;
-        let coming = self.request.snapshot.instances_of(event, &TimeRange::new(now, end)?).ok()?;
+        let instances = self.request.snapshot.instances_of(event, &TimeRange::new(now, end)?).ok()?;
         let day = |time: Time| self.zone.to_local(time).date();
         let is_then = |at: &TimeRange| occurrence.is_none_or(|then| day(then) == day(at.start));
-        coming.iter().map(|instance| instance.span).find(is_then)
+        instances.iter().map(|instance| instance.span).find(is_then)
     }
 
     /// Sets the time of the event, or the queried time range.
@@ -224,23 +226,23 @@ impl ParseMerger<'_> {
         self.parsed.problems = problems;
         if model_parse.event_type == EventType::Cancel {
             let is_one = !matches!(self.parsed.scope, Some(super::SeriesScope::All | super::SeriesScope::Following));
-            self.put(self.parsed.instance.filter(|_| is_one));
+            self.set_span(self.parsed.instance.filter(|_| is_one));
             return Ok(());
         }
-        let start = self.repeat(start);
+        let start = self.set_recurrence(start);
         match start {
             Some(start) => {
                 let end = end.filter(|_| model_parse.recurrence_rule.is_none() || end > Some(start));
                 let span = TimeRange::new(start, end.or_else(|| self.end_after(start)).unwrap_or(start));
                 self.check(span, "The end is before the start.");
             }
-            None => self.put_within(from, to),
+            None => self.set_window(from, to),
         }
         Ok(())
     }
 
     /// Sets the recurrence rule and returns the first start that matches it.
-    fn repeat(&mut self, start: Option<Time>) -> Option<Time> {
+    fn set_recurrence(&mut self, start: Option<Time>) -> Option<Time> {
         let Some(rule) = self.model_parse.recurrence_rule.as_deref().filter(|rule| !rule.trim().is_empty()) else {
             return start;
         };
@@ -275,14 +277,14 @@ impl ParseMerger<'_> {
     fn check(&mut self, span: Option<TimeRange>, otherwise: &str) {
         let Some(span) = span else { return self.parsed.problems.push(otherwise.to_owned()) };
         let is_planned = self.model_parse.event_type != EventType::Query && self.parsed.data.recurrence_rule.is_none();
-        let last = if self.model_parse.is_all_day && is_of_days(&span, &self.zone) { span.end } else { span.start };
+        let last = if self.model_parse.is_all_day && is_whole_days(&span, &self.zone) { span.end } else { span.start };
         if is_planned && last < self.request.now {
             let (start, now): (DateTime, DateTime) =
                 (self.zone.to_local(span.start), self.zone.to_local(self.request.now));
             return self.parsed.problems.push(past_time(start, now));
         }
-        self.put(Some(span));
-        if !self.model_parse.is_all_day && is_of_days(&span, &self.zone) {
+        self.set_span(Some(span));
+        if !self.model_parse.is_all_day && is_whole_days(&span, &self.zone) {
             self.set_open_range(span);
         }
     }
@@ -294,13 +296,13 @@ impl ParseMerger<'_> {
         }
     }
 
-    fn put(&mut self, span: Option<TimeRange>) {
+    fn set_span(&mut self, span: Option<TimeRange>) {
         let data = &mut self.parsed.data;
         (data.start_time, data.end_time) = (span.map(|span| span.start), span.map(|span| span.end));
     }
 
     /// Sets a time range with one or both ends given. Default: from now, or until the end of the day.
-    fn put_within(&mut self, from: Option<Time>, to: Option<Time>) {
+    fn set_window(&mut self, from: Option<Time>, to: Option<Time>) {
         let day_end = |time: Time| {
             let next = self.zone.to_local(time).date().tomorrow().ok()?;
             self.zone.to_instant(next.to_datetime(jiff::civil::Time::midnight())).ok()
@@ -311,7 +313,7 @@ impl ParseMerger<'_> {
         };
         match TimeRange::new(from, to) {
             Some(span) if self.model_parse.event_type == EventType::Query => {
-                self.put(Some(span));
+                self.set_span(Some(span));
                 self.set_open_range(span);
             }
             Some(span) if span.end > self.request.now => self.parsed.time_window = Some(span),
@@ -332,7 +334,8 @@ impl ParseMerger<'_> {
                 .any(|ids| ids.contains(id))
         };
         let is_open = |unknown: &&UnknownName| {
-            !unknown.near.iter().any(is_named) && !parsed.unknown_names.iter().any(|known| known.text == unknown.text)
+            !unknown.near.iter().any(is_named)
+                && !parsed.unknown_names.iter().any(|existing| existing.text == unknown.text)
         };
         let more: Vec<UnknownName> = rules.unknown_names.iter().filter(is_open).cloned().collect();
         parsed.unknown_names.extend(more);
@@ -344,11 +347,12 @@ impl ParseMerger<'_> {
             parsed.problems.clone_from(problems);
         }
         // Dates and times were compared. The model cannot resolve other ambiguities that the rules found.
-        let is_theirs =
+        let is_not_compared =
             |ambiguity: &&Ambiguity| !matches!(ambiguity.about, SpanKind::Intent | SpanKind::Date | SpanKind::Time);
         let is_new =
             |ambiguity: &&Ambiguity| !parsed.ambiguities.iter().any(|existing| existing.about == ambiguity.about);
-        let ambiguities: Vec<Ambiguity> = rules.ambiguities.iter().filter(is_theirs).filter(is_new).cloned().collect();
+        let ambiguities: Vec<Ambiguity> =
+            rules.ambiguities.iter().filter(is_not_compared).filter(is_new).cloned().collect();
         parsed.ambiguities.extend(ambiguities);
     }
 
@@ -365,8 +369,8 @@ impl ParseMerger<'_> {
             ],
             EventType::Modify | EventType::Cancel => {
                 let is_edited = parsed.edit != EventEdit::default() || data.recurrence_rule.is_some();
-                let matters = data.priority.is_some() || data.flexibility.is_some();
-                let has_change = data.event_type == EventType::Cancel || has_when || is_edited || matters;
+                let sets_attribute = data.priority.is_some() || data.flexibility.is_some();
+                let has_change = data.event_type == EventType::Cancel || has_when || is_edited || sets_attribute;
                 vec![
                     ("one matching event", 35, MissingField::Event, parsed.event_ids.len() == 1),
                     ("what to change", 15, MissingField::Change, has_change),
@@ -386,9 +390,9 @@ impl ParseMerger<'_> {
         if data.event_type == EventType::Query {
             weights.add("kind", 25, true);
         }
-        for (name, hundredths, missing, is_there) in parts {
-            weights.add(name, hundredths, is_there);
-            parsed.missing.extend((!is_there).then_some(missing));
+        for (name, hundredths, missing, is_present) in parts {
+            weights.add(name, hundredths, is_present);
+            parsed.missing.extend((!is_present).then_some(missing));
         }
         weights
     }
@@ -397,24 +401,24 @@ impl ParseMerger<'_> {
 /// Returns the parsed parts for display, if the result differs from that of the rules.
 fn parsed_spans(parsed: &ParsedRequest, request: &ParseInput<'_>, zone: &NamedTimeZone) -> Vec<ParsedSpan> {
     let (data, snapshot) = (&parsed.data, request.snapshot);
-    let piece =
+    let span =
         |part: SpanKind, text: &str, value: &str| ParsedSpan { part, text: text.to_owned(), value: value.to_owned() };
     let intent = confidence::name(data.event_type);
-    let mut spans = vec![piece(SpanKind::Intent, intent, intent)];
-    spans.extend(data.title.iter().map(|title| piece(SpanKind::Title, title, title)));
+    let mut spans = vec![span(SpanKind::Intent, intent, intent)];
+    spans.extend(data.title.iter().map(|title| span(SpanKind::Title, title, title)));
     if let Some(start) = data.start_time.map(|start| zone.to_local(start)) {
-        spans.push(piece(SpanKind::Date, &format_date(start.date()), &start.date().to_string()));
+        spans.push(span(SpanKind::Date, &format_date(start.date()), &start.date().to_string()));
         let clock = start.strftime("%-H:%M").to_string();
-        spans.push(piece(SpanKind::Time, &clock, &clock));
+        spans.push(span(SpanKind::Time, &clock, &clock));
     }
-    if let (None, Some(within)) = (data.start_time, &parsed.time_window) {
-        let day = zone.to_local(within.start).date();
-        spans.push(piece(SpanKind::Date, &format_date(day), &day.to_string()));
+    if let (None, Some(window)) = (data.start_time, &parsed.time_window) {
+        let day = zone.to_local(window.start).date();
+        spans.push(span(SpanKind::Date, &format_date(day), &day.to_string()));
     }
-    spans.extend(data.recurrence_rule.iter().map(|rule| piece(SpanKind::Repeat, rule, rule)));
+    spans.extend(data.recurrence_rule.iter().map(|rule| span(SpanKind::Repeat, rule, rule)));
     let people = data.participants.iter().filter_map(|id| snapshot.members.get(id));
-    spans.extend(people.map(|member| piece(SpanKind::Person, &member.name, &member.id)));
+    spans.extend(people.map(|member| span(SpanKind::Person, &member.name, &member.id)));
     let resources = data.resources.iter().filter_map(|id| snapshot.resources.get(id));
-    spans.extend(resources.map(|resource| piece(SpanKind::Resource, &resource.name, &resource.id)));
+    spans.extend(resources.map(|resource| span(SpanKind::Resource, &resource.name, &resource.id)));
     spans
 }

@@ -113,8 +113,8 @@ fn require_all(schema: &mut Value) {
 /// Creates the error for invalid model output.
 pub(super) fn invalid_model_output(pointer: &str, reason: &str) -> Error {
     let problem = Diagnostic { pointer: pointer.to_owned(), message: reason.to_owned(), help: None };
-    let fact = format!("the answer of the language model is invalid at `{pointer}`: {reason}");
-    Error::with_diagnostics(ErrorCode::TypeMismatch, fact, vec![problem])
+    let message = format!("the answer of the language model is invalid at `{pointer}`: {reason}");
+    Error::with_diagnostics(ErrorCode::TypeMismatch, message, vec![problem])
 }
 
 /// Parses a time in the model output: `None` if the field is empty, an error text if the local time does not exist.
@@ -208,14 +208,14 @@ mod tests {
     #[test]
     fn names_resolve_to_ids_or_stay_unknown() {
         let snapshot = sample::empty_family();
-        let mut named = NameResolver::new(&snapshot);
+        let mut resolver = NameResolver::new(&snapshot);
         let names = ["emma", "Mum", "Em", "Emmma", " "].map(str::to_owned);
-        assert_eq!(named.resolve_members(&names), ["emma", "mom"]);
-        assert_eq!(named.resolve_resources(&["Auto".to_owned(), "van".to_owned()]), ["car"]);
+        assert_eq!(resolver.resolve_members(&names), ["emma", "mom"]);
+        assert_eq!(resolver.resolve_resources(&["Auto".to_owned(), "van".to_owned()]), ["car"]);
         let unknown: Vec<_> =
-            named.unknown.iter().map(|unknown| (unknown.text.as_str(), unknown.is_resource_like)).collect();
+            resolver.unknown.iter().map(|unknown| (unknown.text.as_str(), unknown.is_resource_like)).collect();
         assert_eq!(unknown, [("Emmma", false), ("van", true)]);
-        assert_eq!(named.unknown[0].near, ["emma"]);
+        assert_eq!(resolver.unknown[0].near, ["emma"]);
     }
 
     /// R-FAM-130, R-FAM-124: text that is not a time violates the form; a date that does not exist is an error

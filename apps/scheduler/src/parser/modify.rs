@@ -4,7 +4,7 @@ use jiff::civil::{Date, DateTime};
 
 use super::clock_time::{ClockTime, at};
 use super::dates::{DateForm, DateRange, day_range, format_date};
-use super::event_match::{EventClue, EventMatch, another, best_matches, picked};
+use super::event_match::{EventClue, EventMatch, best_matches, picked, second_event_title};
 use super::phrase_meaning::{PhraseMeaning, VerbModifier};
 use super::phrase_reader::{PhraseMatch, SlotValue};
 use super::recurrence::RecurrencePhrase;
@@ -19,7 +19,7 @@ use crate::calendar::TimeRange;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct ModifyParse {
     /// Events that may be meant.
-    pub(super) which: Vec<EventMatch>,
+    pub(super) candidates: Vec<EventMatch>,
     /// True if the first of them is certainly meant.
     pub(super) is_matched: bool,
     /// Selected instances of a series.
@@ -29,9 +29,9 @@ pub(super) struct ModifyParse {
     /// New duration in minutes, if the duration was given and not the end.
     pub(super) length: Option<i64>,
     /// Local time range in which the event should be.
-    pub(super) within: Option<(DateTime, DateTime)>,
+    pub(super) time_window: Option<(DateTime, DateTime)>,
     /// Candidate local time ranges, of which one is meant.
-    pub(super) either: Vec<(DateTime, DateTime)>,
+    pub(super) time_options: Vec<(DateTime, DateTime)>,
     /// New recurrence rule.
     pub(super) rule: Option<String>,
     /// New title.
@@ -52,9 +52,9 @@ pub(super) fn cancel(reading: &SentenceParse<'_>) -> ModifyParse {
     let mut changed = find_target_event(reading, &expressions, true, 0..reading.reader.tokens.len());
     changed.has_change = true;
     let is_dated = !expressions.days.is_empty() || expressions.time.is_some();
-    let only =
+    let hints =
         ScopeHints { is_dated, is_onward: expressions.onward.is_some(), is_part: is_part(reading, &expressions) };
-    resolve_scope(reading, &mut changed, only);
+    resolve_scope(reading, &mut changed, hints);
     if is_several(reading, &changed, &expressions) {
         changed.ambiguities.push(Ambiguity::new(
             SpanKind::Scope,
@@ -65,16 +65,16 @@ pub(super) fn cancel(reading: &SentenceParse<'_>) -> ModifyParse {
     }
     if matches!(changed.scope, None | Some(SeriesScope::This))
         && changed.is_matched
-        && (changed.scope.is_some() || !is_series(&changed.which[0]))
+        && (changed.scope.is_some() || !is_series(&changed.candidates[0]))
     {
-        changed.span = changed.which[0].instance;
+        changed.span = changed.candidates[0].instance;
     }
     changed
 }
 
 /// Returns true if days or an end were given, so that only a part of a series can be meant: `all lessons next week`.
 fn is_part(reading: &SentenceParse<'_>, expressions: &TimeExpressions) -> bool {
-    let is_limit = |finding: &PhraseMatch| match finding.sense {
+    let is_limit = |finding: &PhraseMatch| match finding.meaning {
         PhraseMeaning::Repeat(_) | PhraseMeaning::RepeatPart(..) => {
             finding.values.iter().any(|value| matches!(value, SlotValue::Weekdays(_)))
         }
@@ -88,12 +88,12 @@ fn is_part(reading: &SentenceParse<'_>, expressions: &TimeExpressions) -> bool {
 /// Returns true if a series has more than one instance in the given days.
 fn is_several(reading: &SentenceParse<'_>, changed: &ModifyParse, expressions: &TimeExpressions) -> bool {
     let days = expressions.day().0.filter(|days| !days.is_one() && changed.scope == Some(SeriesScope::This));
-    let within = days.and_then(|days| {
+    let time_window = days.and_then(|days| {
         let instant = |date| reading.zone.to_instant(at(date, 0)).ok();
         TimeRange::new(instant(days.first)?.max(reading.request.now), instant(days.end)?)
     });
-    let (Some(within), Some(candidate)) = (within, changed.which.first()) else { return false };
-    reading.request.snapshot.instances_of(&candidate.event, &within).is_ok_and(|instances| instances.len() > 1)
+    let (Some(time_window), Some(candidate)) = (time_window, changed.candidates.first()) else { return false };
+    reading.request.snapshot.instances_of(&candidate.event, &time_window).is_ok_and(|instances| instances.len() > 1)
 }
 
 /// Parses a change.
@@ -112,12 +112,12 @@ pub(super) fn modify(reading: &SentenceParse<'_>) -> ModifyParse {
         find_target_event(reading, &old, true, words)
     };
     let is_on_day = |days: DateRange| {
-        changed.which.iter().any(|candidate| candidate.instance.is_some_and(|(at, _)| at.date() == days.first))
+        changed.candidates.iter().any(|candidate| candidate.instance.is_some_and(|(at, _)| at.date() == days.first))
     };
     let is_dated = !old.days.is_empty() || old.time.is_some() || (is_loose && new.day().0.is_some_and(is_on_day));
     changed.rule = rule(reading, &changed);
     // `Move all lessons from Tuesday to Wednesday` is about all instances, `all lessons next week` is not.
-    let is_limit = |days: &DateRange| days.how != DateForm::Weekday;
+    let is_limit = |days: &DateRange| days.form != DateForm::Weekday;
     let is_part = old.days.iter().any(is_limit) || is_loose && new.days.iter().any(|days| !days.is_one());
     resolve_scope(reading, &mut changed, ScopeHints { is_dated, is_onward: false, is_part });
     if let (VerbModifier::Rename, Some(to)) = (reading.intent.modifier, border_word(reading)) {
@@ -135,12 +135,12 @@ fn apply(reading: &SentenceParse<'_>, new: &TimeExpressions, changed: &mut Modif
     let problems = new.days.iter().filter_map(|days| days.problem.clone());
     let clocks = new.time.iter().flat_map(|time| time.clocks());
     changed.problems.extend(problems.chain(clocks.filter_map(ClockTime::problem)));
-    let says_time = !new.days.is_empty() || new.time.is_some() || new.shift.is_some() || new.length.is_some();
-    if !changed.problems.is_empty() || !(says_time || new.part.is_some()) {
+    let has_time_expression = !new.days.is_empty() || new.time.is_some() || new.shift.is_some() || new.length.is_some();
+    if !changed.problems.is_empty() || !(has_time_expression || new.part.is_some()) {
         return;
     }
     changed.has_change = true;
-    let instance = if changed.is_matched { changed.which[0].instance } else { None };
+    let instance = if changed.is_matched { changed.candidates[0].instance } else { None };
     let Some(instance) = instance else {
         // The duration is unknown until the event is known.
         let when = local_clock.create(new, None);
@@ -178,7 +178,7 @@ fn split(reading: &SentenceParse<'_>) -> (TimeExpressions, TimeExpressions, Opti
     let is_target = |index: usize| {
         let is_last = |finding: &&PhraseMatch| finding.from == index || finding.from == index + 1;
         let counts = |finding: &&PhraseMatch| {
-            !matches!(finding.sense, PhraseMeaning::Which(_) | PhraseMeaning::Filler | PhraseMeaning::By)
+            !matches!(finding.meaning, PhraseMeaning::Which(_) | PhraseMeaning::Filler | PhraseMeaning::By)
         };
         !reading.intent.verb.contains(&index)
             && reader.tokens[index].is_in(lists.targets)
@@ -193,18 +193,18 @@ fn split(reading: &SentenceParse<'_>) -> (TimeExpressions, TimeExpressions, Opti
     let repeats = reading
         .findings
         .iter()
-        .any(|finding| matches!(finding.sense, PhraseMeaning::Repeat(_) | PhraseMeaning::RepeatPart(..)));
+        .any(|finding| matches!(finding.meaning, PhraseMeaning::Repeat(_) | PhraseMeaning::RepeatPart(..)));
     for finding in &reading.findings {
         // `Put it off until Tuesday`: without a recurrence this is the new day.
-        let is_day = finding.sense == PhraseMeaning::UntilDate && !repeats;
+        let is_day = finding.meaning == PhraseMeaning::UntilDate && !repeats;
         let finding =
-            &PhraseMatch { sense: if is_day { PhraseMeaning::Date } else { finding.sense }, ..finding.clone() };
+            &PhraseMatch { meaning: if is_day { PhraseMeaning::Date } else { finding.meaning }, ..finding.clone() };
         let is_after = border.is_none_or(|border| finding.from >= border);
         let is_instead = instead.is_some_and(|instead| finding.from > instead);
         let is_owner = reader.tokens[finding.to - 1].is_owner;
         if let Some((first, second)) = from_to(finding, (today, is_after && border.is_some())) {
-            old.push(PhraseMatch { sense: PhraseMeaning::Date, values: vec![first], ..finding.clone() });
-            new.push(PhraseMatch { sense: PhraseMeaning::Date, values: vec![second], ..finding.clone() });
+            old.push(PhraseMatch { meaning: PhraseMeaning::Date, values: vec![first], ..finding.clone() });
+            new.push(PhraseMatch { meaning: PhraseMeaning::Date, values: vec![second], ..finding.clone() });
         } else if is_instead || !is_after || is_owner {
             old.push(finding.clone());
         } else {
@@ -224,7 +224,7 @@ fn split(reading: &SentenceParse<'_>) -> (TimeExpressions, TimeExpressions, Opti
 /// Returns the old and the new day of a phrase that contains both: `from Friday to Saturday`, `on January 6 to 8`.
 /// After a target word, a range of days in one month is the new time.
 fn from_to(finding: &PhraseMatch, (today, is_after_target): (Date, bool)) -> Option<(SlotValue, SlotValue)> {
-    match (finding.sense, finding.values.as_slice()) {
+    match (finding.meaning, finding.values.as_slice()) {
         (PhraseMeaning::DateRange, [first, second]) => Some((first.clone(), second.clone())),
         (PhraseMeaning::DayRange, values) if !is_after_target => {
             day_range(today, values).map(|(first, last)| (SlotValue::Days(first), SlotValue::Days(last)))
@@ -244,7 +244,7 @@ fn rule(reading: &SentenceParse<'_>, changed: &ModifyParse) -> Option<String> {
     let mut repeat = RecurrencePhrase::from_matches(&reading.findings)?;
     repeat.fill_weekday(None);
     let start = changed
-        .which
+        .candidates
         .first()
         .and_then(|candidate| candidate.instance)
         .map_or(reading.today(), |(start, _)| start.date());
@@ -270,43 +270,43 @@ fn find_target_event(
         best_matches(&reading.reader, reading.request.snapshot, &local_clock, clue)
     };
     if let Some(event) = &reading.picked {
-        let which = vec![picked(reading.request.snapshot, &local_clock, event, expressions)];
-        return ModifyParse { which, is_matched: true, ..ModifyParse::default() };
+        let candidates = vec![picked(reading.request.snapshot, &local_clock, event, expressions)];
+        return ModifyParse { candidates, is_matched: true, ..ModifyParse::default() };
     }
-    let mut which = find_matches(&named(true), expressions, is_strict);
-    if which.is_empty() {
-        which = find_matches(&named(false), expressions, is_strict);
+    let mut candidates = find_matches(&named(true), expressions, is_strict);
+    if candidates.is_empty() {
+        candidates = find_matches(&named(false), expressions, is_strict);
     }
     if explicit_scope(reading) == Some(SeriesScope::All) {
         // `all` selects the series, so its overrides are not separate candidates.
-        let ids: Vec<String> = which.iter().map(|candidate| candidate.event.id.clone()).collect();
-        which.retain(|candidate| {
+        let ids: Vec<String> = candidates.iter().map(|candidate| candidate.event.id.clone()).collect();
+        candidates.retain(|candidate| {
             candidate.event.recurrence_override.as_ref().is_none_or(|replaced| !ids.contains(&replaced.series))
         });
     }
-    let mut changed = ModifyParse { is_matched: which.len() == 1, ..ModifyParse::default() };
-    if which.is_empty() && is_strict {
-        which = find_matches(&named(false), &TimeExpressions::default(), true);
-        let day = expressions.day().0.filter(|_| !which.is_empty());
+    let mut changed = ModifyParse { is_matched: candidates.len() == 1, ..ModifyParse::default() };
+    if candidates.is_empty() && is_strict {
+        candidates = find_matches(&named(false), &TimeExpressions::default(), true);
+        let day = expressions.day().0.filter(|_| !candidates.is_empty());
         changed.problems.extend(day.map(|day| format!("{} has no such event.", format_date(day.first))));
     }
     if changed.is_matched
-        && let Some(other) = another(
+        && let Some(other) = second_event_title(
             &reading.reader,
             reading.request.snapshot,
             &local_clock,
-            (&reading.reader.tokens[words.clone()], &which[0]),
+            (&reading.reader.tokens[words.clone()], &candidates[0]),
         )
     {
         changed.ambiguities.push(Ambiguity::new(SpanKind::Event, format!("Do you also mean {other}?")));
     }
-    if which.len() > 1 {
-        let titles: Vec<String> = which.iter().map(name).collect();
+    if candidates.len() > 1 {
+        let titles: Vec<String> = candidates.iter().map(name).collect();
         changed
             .ambiguities
             .push(Ambiguity::new(SpanKind::Event, format!("Which one do you mean: {}?", titles.join(" or "))));
     }
-    changed.which = which;
+    changed.candidates = candidates;
     changed
 }
 
@@ -335,21 +335,21 @@ struct ScopeHints {
 
 /// Sets the selected instances of a series: as given, or the instance of the given day, or undecided. `all`
 /// together with a time may mean the instances in that time, so neither all nor one is selected.
-fn resolve_scope(reading: &SentenceParse<'_>, changed: &mut ModifyParse, only: ScopeHints) {
-    let is_moved_one = changed.is_matched && changed.which[0].event.recurrence_override.is_some();
-    if !(changed.is_matched && (is_moved_one || is_series(&changed.which[0]))) {
+fn resolve_scope(reading: &SentenceParse<'_>, changed: &mut ModifyParse, hints: ScopeHints) {
+    let is_moved_one = changed.is_matched && changed.candidates[0].event.recurrence_override.is_some();
+    if !(changed.is_matched && (is_moved_one || is_series(&changed.candidates[0]))) {
         return;
     }
     let explicit = explicit_scope(reading);
-    changed.is_open = only.is_part && (explicit == Some(SeriesScope::All) || only.is_onward);
+    changed.is_open = hints.is_part && (explicit == Some(SeriesScope::All) || hints.is_onward);
     changed.scope = match explicit {
         _ if changed.is_open => None,
-        _ if only.is_onward => Some(SeriesScope::Following),
+        _ if hints.is_onward => Some(SeriesScope::Following),
         Some(scope) => Some(scope),
-        None if only.is_dated || is_moved_one => Some(SeriesScope::This),
+        None if hints.is_dated || is_moved_one => Some(SeriesScope::This),
         None => None,
     };
-    if let (None, Some((start, _))) = (changed.scope, changed.which[0].instance) {
+    if let (None, Some((start, _))) = (changed.scope, changed.candidates[0].instance) {
         let question = format!("Only the one on {}, or all of them?", format_date(start.date()));
         changed.ambiguities.push(Ambiguity::new(SpanKind::Scope, question));
     }
@@ -359,7 +359,7 @@ fn resolve_scope(reading: &SentenceParse<'_>, changed: &mut ModifyParse, only: S
 pub(super) fn display_value(value: &SlotValue) -> Option<String> {
     match value {
         SlotValue::Days(days) => Some(days.first.to_string()),
-        SlotValue::Clock(clock) => Some(clock.written()),
+        SlotValue::Clock(clock) => Some(clock.to_span_value()),
         SlotValue::Length(length) => length.as_minutes().map(|minutes| format!("{minutes} min")),
         SlotValue::Number(number) => Some(number.to_string()),
         _ => None,
@@ -368,7 +368,7 @@ pub(super) fn display_value(value: &SlotValue) -> Option<String> {
 
 /// Returns the explicitly selected instances.
 fn explicit_scope(reading: &SentenceParse<'_>) -> Option<SeriesScope> {
-    let scopes = reading.findings.iter().filter_map(|finding| match finding.sense {
+    let scopes = reading.findings.iter().filter_map(|finding| match finding.meaning {
         PhraseMeaning::Which(scope) => Some(scope),
         PhraseMeaning::Repeat(_) | PhraseMeaning::RepeatPart(..) => Some(SeriesScope::All),
         _ => None,

@@ -77,14 +77,14 @@ pub(super) fn find_mentions(
         };
         let mention = mention(snapshot, speaker, &targets, (index, end));
         if is_named(reader, index, &targets, is_question) {
-            mark(reader, &mention, &targets);
+            mark_matched(reader, &mention, &targets);
             name_mentions.mentions.push(mention);
         } else if matches!(targets[0], NameTarget::Speaker | NameTarget::Us) {
             reader.tokens[index].read_as = Some(SpanKind::Filler);
         }
         index = end;
     }
-    name_mentions.unknown = unknown(reader, snapshot, &name_mentions, is_question);
+    name_mentions.unknown = find_unknown(reader, snapshot, &name_mentions, is_question);
     name_mentions
 }
 
@@ -119,8 +119,8 @@ fn collect_known_names(reader: &PhraseReader<'_>, snapshot: &CalendarSnapshot) -
 /// Returns the possible targets of the longest name at a token, and the end of the name.
 fn name_at(reader: &PhraseReader<'_>, known_names: &[KnownName], index: usize) -> Option<(Vec<NameTarget>, usize)> {
     let fits = |name: &&KnownName| {
-        let there = reader.tokens.get(index..index + name.words.len());
-        there.is_some_and(|there| there.iter().zip(&name.words).all(|(token, word)| is_it(token, word)))
+        let tokens = reader.tokens.get(index..index + name.words.len());
+        tokens.is_some_and(|tokens| tokens.iter().zip(&name.words).all(|(token, word)| matches_word(token, word)))
     };
     let longest = known_names.iter().filter(fits).map(|name| name.words.len()).max().filter(|length| *length > 0)?;
     let mut targets: Vec<NameTarget> = Vec::new();
@@ -133,7 +133,7 @@ fn name_at(reader: &PhraseReader<'_>, known_names: &[KnownName], index: usize) -
     Some((targets, index + longest))
 }
 
-fn is_it(token: &Token, word: &str) -> bool {
+fn matches_word(token: &Token, word: &str) -> bool {
     // `Emmas` is possessive in German, and a common typing error in English.
     let is_owned = || token.lower.strip_suffix('s').is_some_and(|owner| owner == word) && word.len() > 3;
     token.is_left() && (token.lower == word || (is_owned() && token.kind == TokenKind::Word))
@@ -154,12 +154,12 @@ fn mention(snapshot: &CalendarSnapshot, speaker: &str, targets: &[NameTarget], t
         NameTarget::Speaker => vec![speaker.to_owned()],
     };
     // If members share a name, the mention has no ids until the user has answered.
-    let named = |target: &NameTarget| match target {
+    let display_name = |target: &NameTarget| match target {
         NameTarget::Member(id) => snapshot.members.get(id).map(|member| member.name.clone()),
         NameTarget::Resource(id) => snapshot.resources.get(id).map(|resource| resource.name.clone()),
         _ => None,
     };
-    let several: Vec<String> = targets.iter().filter_map(named).collect();
+    let several: Vec<String> = targets.iter().filter_map(display_name).collect();
     let question = (several.len() > 1).then(|| format!("Which one do you mean: {}?", several.join(" or ")));
     Mention { ids: if question.is_some() { Vec::new() } else { ids }, is_person, is_speaker, token_range, question }
 }
@@ -178,28 +178,33 @@ fn is_named(reader: &PhraseReader<'_>, index: usize, targets: &[NameTarget], is_
 
 /// Marks a name and the words before it as matched, unless the name is part of the title: `pick up Emma`, `car
 /// wash`.
-fn mark(reader: &mut PhraseReader<'_>, mention: &Mention, targets: &[NameTarget]) {
+fn mark_matched(reader: &mut PhraseReader<'_>, mention: &Mention, targets: &[NameTarget]) {
     let lists = reader.language.words;
     let (mut from, to) = mention.token_range;
-    let leads = if mention.is_person { lists.before_people } else { lists.before_resources };
+    let lead_words = if mention.is_person { lists.before_people } else { lists.before_resources };
     let is_before = |reader: &PhraseReader<'_>, from: usize, list: &[&str]| {
         from > 0 && reader.tokens[from - 1].read_as.is_none() && reader.tokens[from - 1].is_in(list)
     };
     let is_owner = reader.tokens[to - 1].is_owner || matches!(targets[0], NameTarget::Speaker);
     let mut is_led = false;
-    const MY: [&str; 9] = ["my", "mein", "meine", "meinen", "meinem", "meiner", "mi", "mis", "mine"];
-    if reader.tokens[from].is_in(&MY) {
+    const POSSESSIVES: [&str; 9] = ["my", "mein", "meine", "meinen", "meinem", "meiner", "mi", "mis", "mine"];
+    if reader.tokens[from].is_in(&POSSESSIVES) {
         reader.tokens[from].read_as = Some(SpanKind::Person);
         return;
     }
-    for list in [lists.the, leads] {
+    for list in [lists.the, lead_words] {
         if is_before(reader, from, list) {
             from -= 1;
             is_led = true;
         }
     }
     // `a meeting with Emma's teacher` does not include Emma.
-    if mention.is_person && is_led && reader.tokens[to - 1].is_owner && from > 0 && reader.tokens[from].is_in(leads) {
+    if mention.is_person
+        && is_led
+        && reader.tokens[to - 1].is_owner
+        && from > 0
+        && reader.tokens[from].is_in(lead_words)
+    {
         return;
     }
     let is_first =
@@ -212,7 +217,7 @@ fn mark(reader: &mut PhraseReader<'_>, mention: &Mention, targets: &[NameTarget]
 }
 
 /// Returns unknown names after `for` and `with`, and resources that the family does not have.
-fn unknown(
+fn find_unknown(
     reader: &PhraseReader<'_>,
     snapshot: &CalendarSnapshot,
     names: &NameMentions,

@@ -34,7 +34,7 @@ pub(super) struct PhraseReader<'a> {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct PhraseMatch {
     /// Meaning of the phrase.
-    pub(super) sense: PhraseMeaning,
+    pub(super) meaning: PhraseMeaning,
     /// Values of the slots.
     pub(super) values: Vec<SlotValue>,
     /// Index of the first token.
@@ -67,24 +67,24 @@ impl PhraseReader<'_> {
         let mut findings = Vec::new();
         let mut token_index = 0;
         while token_index < self.tokens.len() {
-            let Some(finding) = self.longest(token_index) else {
+            let Some(finding) = self.longest_match(token_index) else {
                 token_index += 1;
                 continue;
             };
             token_index = finding.to;
-            let part = part(finding.sense);
+            let part = span_kind(finding.meaning);
             self.tokens[finding.from..finding.to].iter_mut().for_each(|token| token.read_as = Some(part));
             findings.push(finding);
         }
         findings
     }
 
-    fn longest(&self, token_index: usize) -> Option<PhraseMatch> {
+    fn longest_match(&self, token_index: usize) -> Option<PhraseMatch> {
         let mut best: Option<PhraseMatch> = None;
-        for (pattern, sense) in &self.language.phrases {
+        for (pattern, meaning) in &self.language.phrases {
             let Some((values, to)) = self.match_pattern(pattern, token_index) else { continue };
             if best.as_ref().is_none_or(|best| to > best.to) {
-                best = Some(PhraseMatch { sense: *sense, values, from: token_index, to });
+                best = Some(PhraseMatch { meaning: *meaning, values, from: token_index, to });
             }
         }
         best
@@ -93,24 +93,24 @@ impl PhraseReader<'_> {
     /// Matches a pattern at a token. Returns the values of its slots and the index after the match.
     pub(super) fn match_pattern(&self, pattern: &PhrasePattern, token_index: usize) -> Option<(Vec<SlotValue>, usize)> {
         let mut values = Vec::new();
-        let end = self.fit(pattern, token_index, &mut values)?;
+        let end = self.match_pieces(pattern, token_index, &mut values)?;
         Some((values, end))
     }
 
-    fn fit(&self, pieces: &[PatternPiece], token_index: usize, values: &mut Vec<SlotValue>) -> Option<usize> {
+    fn match_pieces(&self, pieces: &[PatternPiece], token_index: usize, values: &mut Vec<SlotValue>) -> Option<usize> {
         let Some((piece, rest)) = pieces.split_first() else { return Some(token_index) };
-        if let Some((value, next)) = self.piece(piece, token_index) {
+        if let Some((value, next)) = self.match_piece(piece, token_index) {
             let before = values.len();
             values.extend(value);
-            if let Some(end) = self.fit(rest, next, values) {
+            if let Some(end) = self.match_pieces(rest, next, values) {
                 return Some(end);
             }
             values.truncate(before);
         }
-        if piece.is_optional { self.fit(rest, token_index, values) } else { None }
+        if piece.is_optional { self.match_pieces(rest, token_index, values) } else { None }
     }
 
-    fn piece(&self, piece: &PatternPiece, token_index: usize) -> Option<(Option<SlotValue>, usize)> {
+    fn match_piece(&self, piece: &PatternPiece, token_index: usize) -> Option<(Option<SlotValue>, usize)> {
         let token = self.tokens.get(token_index)?;
         match &piece.kind {
             PieceKind::Words(words) => self.is_word(token, words).then_some((None, token_index + 1)),
@@ -173,13 +173,13 @@ impl PhraseReader<'_> {
             }
             ("amount", _) if token.is_in(words.articles) => Some(SlotValue::Amount(1.0)),
             ("amount", _) => self.number(token).map(|number| SlotValue::Amount(number.into())),
-            ("unit", _) => named(words.units, &token.lower).map(SlotValue::Unit),
+            ("unit", _) => lookup(words.units, &token.lower).map(SlotValue::Unit),
             ("weekday", _) => self.weekday(token).map(|day| SlotValue::Weekdays(vec![day])),
             ("month", _) => self.month(token).map(SlotValue::Month),
             ("nth" | "ordinal" | "day", TokenKind::Ordinal(nth)) => Some(SlotValue::Nth(nth)),
             ("nth" | "day", TokenKind::Integer(nth)) if (1..=31).contains(&nth) => Some(SlotValue::Nth(nth)),
             ("nth", _) => {
-                named(words.ordinals, &token.lower).and_then(|nth| u32::try_from(nth).ok()).map(SlotValue::Nth)
+                lookup(words.ordinals, &token.lower).and_then(|nth| u32::try_from(nth).ok()).map(SlotValue::Nth)
             }
             ("place", TokenKind::Ordinal(nth)) => Some(SlotValue::Nth(nth)).filter(|_| (1..=5).contains(&nth)),
             ("place", TokenKind::Word) => self.slot("nth", token),
@@ -197,13 +197,13 @@ impl PhraseReader<'_> {
     pub(super) fn number(&self, token: &Token) -> Option<u32> {
         match token.kind {
             TokenKind::Integer(number) => Some(number),
-            TokenKind::Word => named(self.language.words.numbers, &token.lower),
+            TokenKind::Word => lookup(self.language.words.numbers, &token.lower),
             _ => None,
         }
     }
 
-    /// Matches a number in words, such as `forty-five`, that `will_do` accepts.
-    fn spelled_out_number(&self, token_index: usize, will_do: fn(u32) -> bool) -> Option<(Option<SlotValue>, usize)> {
+    /// Matches a number in words, such as `forty-five`, that `accepts` accepts.
+    fn spelled_out_number(&self, token_index: usize, accepts: fn(u32) -> bool) -> Option<(Option<SlotValue>, usize)> {
         let word = |token_index: usize| self.tokens.get(token_index).filter(|token| token.kind == TokenKind::Word);
         let number = |token_index: usize| word(token_index).and_then(|token| self.number(token));
         let first = number(token_index)?;
@@ -211,28 +211,29 @@ impl PhraseReader<'_> {
         let second = token_index + 1 + usize::from(has_dash);
         let ones = number(second).filter(|ones| first >= 20 && first % 10 == 0 && *ones < 10);
         let (number, end) = ones.map_or((first, token_index + 1), |ones| (first + ones, second + 1));
-        will_do(number).then_some((Some(SlotValue::Number(number)), end))
+        accepts(number).then_some((Some(SlotValue::Number(number)), end))
     }
 
     fn weekday(&self, token: &Token) -> Option<Weekday> {
         let names = self.language.words.weekdays;
-        let exact = named(names, &token.lower);
-        let slip = || names.iter().find(|(name, _)| name.len() >= 6 && self.is_typo(token, name)).map(|(_, day)| *day);
-        Weekday::from_monday_one_offset(exact.or_else(slip)?).ok()
+        let exact = lookup(names, &token.lower);
+        let misspelled =
+            || names.iter().find(|(name, _)| name.len() >= 6 && self.is_typo(token, name)).map(|(_, day)| *day);
+        Weekday::from_monday_one_offset(exact.or_else(misspelled)?).ok()
     }
 
     fn month(&self, token: &Token) -> Option<i8> {
         let names = self.language.words.months;
-        let slip =
+        let misspelled =
             || names.iter().find(|(name, _)| name.len() >= 6 && self.is_typo(token, name)).map(|(_, month)| *month);
-        named(names, &token.lower).or_else(slip)
+        lookup(names, &token.lower).or_else(misspelled)
     }
 
     /// Matches one or more weekdays: `monday, wednesday and friday`. If `is_plural`, the first must be a plural.
     fn weekdays(&self, from: usize, is_plural: bool) -> Option<(Vec<Weekday>, usize)> {
         let words = self.language.words;
         let plural = |token: &Token| {
-            named(words.plurals, &token.lower).and_then(|day| Weekday::from_monday_one_offset(day).ok())
+            lookup(words.plurals, &token.lower).and_then(|day| Weekday::from_monday_one_offset(day).ok())
         };
         let any = |token_index: usize| {
             let token = self.tokens.get(token_index)?;
@@ -258,12 +259,12 @@ impl PhraseReader<'_> {
 }
 
 /// Looks up a word in a table.
-pub(super) fn named<T: Copy>(table: &[(&str, T)], word: &str) -> Option<T> {
+pub(super) fn lookup<T: Copy>(table: &[(&str, T)], word: &str) -> Option<T> {
     table.iter().find(|(name, _)| *name == word).map(|(_, value)| *value)
 }
 
-fn part(sense: PhraseMeaning) -> SpanKind {
-    match sense {
+fn span_kind(meaning: PhraseMeaning) -> SpanKind {
+    match meaning {
         PhraseMeaning::Date
         | PhraseMeaning::DateRange
         | PhraseMeaning::DateOn

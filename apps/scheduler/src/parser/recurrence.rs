@@ -37,34 +37,34 @@ enum RecurrencePhraseEnd {
 impl RecurrencePhrase {
     /// Combines all recurrence phrases of a sentence.
     pub(super) fn from_matches(findings: &[PhraseMatch]) -> Option<Self> {
-        let mut rules = findings.iter().filter_map(|finding| match finding.sense {
-            PhraseMeaning::Repeat(sense) => rule(sense, &finding.values),
+        let mut rules = findings.iter().filter_map(|finding| match finding.meaning {
+            PhraseMeaning::Repeat(meaning) => recurrence_phrase(meaning, &finding.values),
             PhraseMeaning::RepeatPart(..) if finding.values.is_empty() => {
-                rule(RecurrenceMeaning::Every(1, TimeUnit::Day), &[])
+                recurrence_phrase(RecurrenceMeaning::Every(1, TimeUnit::Day), &[])
             }
-            PhraseMeaning::RepeatPart(..) => rule(RecurrenceMeaning::Days(1), &finding.values),
+            PhraseMeaning::RepeatPart(..) => recurrence_phrase(RecurrenceMeaning::Days(1), &finding.values),
             _ => None,
         });
         let mut repeat = rules.next()?;
         for other in rules {
-            repeat.join(other);
+            repeat.merge(other);
         }
         for finding in findings {
-            repeat.end(finding);
+            repeat.apply_end(finding);
         }
         Some(repeat)
     }
 
     /// Merges two phrases: `weekly` and `Mondays` describe one recurrence.
-    fn join(&mut self, other: Self) {
+    fn merge(&mut self, other: Self) {
         self.interval = self.interval.max(other.interval);
         self.weekdays.extend(other.weekdays);
         self.ordinal = self.ordinal.or(other.ordinal);
         self.month_day = self.month_day.or(other.month_day);
     }
 
-    fn end(&mut self, finding: &PhraseMatch) {
-        match (finding.sense, finding.values.as_slice()) {
+    fn apply_end(&mut self, finding: &PhraseMatch) {
+        match (finding.meaning, finding.values.as_slice()) {
             (PhraseMeaning::Times, [SlotValue::Number(count)]) if *count > 0 => self.count = Some(*count),
             (PhraseMeaning::UntilDate, [SlotValue::Days(days)]) => {
                 self.until = Some(RecurrencePhraseEnd::Day(plus(days.end, -1)))
@@ -92,8 +92,8 @@ impl RecurrencePhrase {
         match self.unit {
             TimeUnit::Day => Some((days / self.interval).max(1)),
             TimeUnit::Week => {
-                let a_week = u32::try_from(self.weekdays.len().max(1)).ok()?;
-                Some((days / 7 / self.interval).max(1) * a_week)
+                let per_week = u32::try_from(self.weekdays.len().max(1)).ok()?;
+                Some((days / 7 / self.interval).max(1) * per_week)
             }
             _ => None,
         }
@@ -121,10 +121,10 @@ impl RecurrencePhrase {
         let is_month = self.month.is_none_or(|month| date.month() == month);
         let is_day = self.month_day.is_none_or(|day| date.day() == day);
         let is_weekday = self.weekdays.is_empty() || self.weekdays.contains(&date.weekday());
-        let is_place = self
+        let is_ordinal = self
             .ordinal
             .is_none_or(|ordinal| date.nth_weekday_of_month(ordinal, date.weekday()).is_ok_and(|nth| nth == date));
-        is_month && is_day && is_weekday && is_place
+        is_month && is_day && is_weekday && is_ordinal
     }
 
     /// Formats the RRULE value of a series with the given start.
@@ -145,7 +145,8 @@ impl RecurrencePhrase {
         parts.extend(self.month.map(|month| format!("BYMONTH={month}")));
         if !self.weekdays.is_empty() {
             let ordinal = self.ordinal.map(|ordinal| ordinal.to_string()).unwrap_or_default();
-            let days: Vec<String> = self.weekdays.iter().map(|day| format!("{ordinal}{}", short(*day))).collect();
+            let days: Vec<String> =
+                self.weekdays.iter().map(|day| format!("{ordinal}{}", weekday_code(*day))).collect();
             parts.push(format!("BYDAY={}", days.join(",")));
         }
         parts.extend(self.month_day.map(|day| format!("BYMONTHDAY={day}")));
@@ -164,7 +165,7 @@ impl RecurrencePhraseEnd {
         let next = |month: i8| Date::new(start.year() + i16::from(month <= start.month()), month, 1).ok();
         let day = match self {
             Self::Day(day) => *day,
-            Self::Long(length) => plus(length.from(start.into(), true).date(), -1),
+            Self::Long(length) => plus(length.add_to(start.into(), true).date(), -1),
             Self::Month(month) => plus(next(*month)?, -1),
             Self::MonthEnd(month) => plus(next(month % 12 + 1)?, -1),
         };
@@ -172,7 +173,7 @@ impl RecurrencePhraseEnd {
     }
 }
 
-fn rule(sense: RecurrenceMeaning, values: &[SlotValue]) -> Option<RecurrencePhrase> {
+fn recurrence_phrase(meaning: RecurrenceMeaning, values: &[SlotValue]) -> Option<RecurrencePhrase> {
     use Weekday::{Friday, Monday, Saturday, Sunday, Thursday, Tuesday, Wednesday};
     let every = |interval: u32, unit: TimeUnit| RecurrencePhrase {
         unit,
@@ -188,11 +189,11 @@ fn rule(sense: RecurrenceMeaning, values: &[SlotValue]) -> Option<RecurrencePhra
         weekdays: weekdays.to_vec(),
         ..every(interval, TimeUnit::Week)
     };
-    let few = |number: u32, unit: TimeUnit| {
+    let every_few = |number: u32, unit: TimeUnit| {
         ((1..=366).contains(&number) && !matches!(unit, TimeUnit::Minute | TimeUnit::Hour)).then(|| every(number, unit))
     };
-    let small = |number: u32| i8::try_from(number).ok();
-    match (sense, values) {
+    let to_i8 = |number: u32| i8::try_from(number).ok();
+    match (meaning, values) {
         (RecurrenceMeaning::Days(weeks), [SlotValue::Weekdays(days)]) => Some(on(weeks, days)),
         (RecurrenceMeaning::WeeksOn, [SlotValue::Number(weeks), SlotValue::Weekdays(days)])
             if (1..=52).contains(weeks) =>
@@ -200,15 +201,15 @@ fn rule(sense: RecurrenceMeaning, values: &[SlotValue]) -> Option<RecurrencePhra
             Some(on(*weeks, days))
         }
         (RecurrenceMeaning::Every(number, unit), _) => Some(every(number, unit)),
-        (RecurrenceMeaning::EveryFew, [SlotValue::Number(number), SlotValue::Unit(unit)]) => few(*number, *unit),
-        (RecurrenceMeaning::Other, [SlotValue::Unit(unit)]) => few(2, *unit),
+        (RecurrenceMeaning::EveryFew, [SlotValue::Number(number), SlotValue::Unit(unit)]) => every_few(*number, *unit),
+        (RecurrenceMeaning::Other, [SlotValue::Unit(unit)]) => every_few(2, *unit),
         (RecurrenceMeaning::Workdays, _) => Some(on(1, &[Monday, Tuesday, Wednesday, Thursday, Friday])),
         (RecurrenceMeaning::Weekends, _) => Some(on(1, &[Saturday, Sunday])),
         (RecurrenceMeaning::MonthDay, [SlotValue::Nth(day)]) => {
-            Some(RecurrencePhrase { month_day: Some(small(*day)?), ..every(1, TimeUnit::Month) })
+            Some(RecurrencePhrase { month_day: Some(to_i8(*day)?), ..every(1, TimeUnit::Month) })
         }
         (RecurrenceMeaning::NthWeekday, [SlotValue::Nth(nth), SlotValue::Weekdays(days)]) => {
-            Some(RecurrencePhrase { ordinal: Some(small(*nth)?), weekdays: days.clone(), ..every(1, TimeUnit::Month) })
+            Some(RecurrencePhrase { ordinal: Some(to_i8(*nth)?), weekdays: days.clone(), ..every(1, TimeUnit::Month) })
         }
         (RecurrenceMeaning::Ordinal(ordinal), [SlotValue::Weekdays(days)]) => {
             Some(RecurrencePhrase { ordinal: Some(ordinal), weekdays: days.clone(), ..every(1, TimeUnit::Month) })
@@ -219,13 +220,13 @@ fn rule(sense: RecurrenceMeaning, values: &[SlotValue]) -> Option<RecurrencePhra
             Some(on(1, &others)).filter(|_| !others.is_empty())
         }
         (RecurrenceMeaning::YearDay, [SlotValue::Month(month), SlotValue::Nth(day)]) => {
-            Some(RecurrencePhrase { month: Some(*month), month_day: Some(small(*day)?), ..every(1, TimeUnit::Year) })
+            Some(RecurrencePhrase { month: Some(*month), month_day: Some(to_i8(*day)?), ..every(1, TimeUnit::Year) })
         }
         _ => None,
     }
 }
 
-fn short(day: Weekday) -> &'static str {
+fn weekday_code(day: Weekday) -> &'static str {
     match day {
         Weekday::Monday => "MO",
         Weekday::Tuesday => "TU",

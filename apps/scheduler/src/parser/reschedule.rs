@@ -24,12 +24,12 @@ pub(super) fn rescheduled(
         ..SpokenDuration::default()
     };
     // An all-day event that gets a time of day also gets the default duration.
-    let is_of_days = changed.which[0].event.is_all_day && new.time.is_some();
-    let usual = SpokenDuration { minutes: reading.preferences.default_minutes.into(), ..SpokenDuration::default() };
-    let same = if is_of_days { usual } else { length(start, end) };
+    let becomes_timed = changed.candidates[0].event.is_all_day && new.time.is_some();
+    let default = SpokenDuration { minutes: reading.preferences.default_minutes.into(), ..SpokenDuration::default() };
+    let current = if becomes_timed { default } else { length(start, end) };
     if let Some(shift) = new.shift {
         changed.length =
-            same.as_minutes().filter(|_| !matches!(modifier, VerbModifier::Longer | VerbModifier::Shorter));
+            current.as_minutes().filter(|_| !matches!(modifier, VerbModifier::Longer | VerbModifier::Shorter));
         return Some(shifted(modifier, shift, (start, end)));
     }
     let (day, question) = new.day();
@@ -40,27 +40,26 @@ pub(super) fn rescheduled(
     changed.ambiguities.extend(question.map(|text| Ambiguity::new(SpanKind::Date, text)));
     let day = match day {
         Some(days) if !days.is_one() => {
-            changed.within = Some((at(days.first, 0), at(days.end, 0)));
-            choose_day(reading, TimeExpressions { length: new.length.or(Some(same)), ..new.clone() }, changed);
+            changed.time_window = Some((at(days.first, 0), at(days.end, 0)));
+            choose_day(reading, TimeExpressions { length: new.length.or(Some(current)), ..new.clone() }, changed);
             return None;
         }
         day => day.map_or(start.date(), |days| days.first),
     };
     if let (None, Some((from, to))) = (new.time, new.part) {
-        changed.within = Some((at(day, i32::from(from) * 60), at(day, i32::from(to) * 60)));
+        changed.time_window = Some((at(day, i32::from(from) * 60), at(day, i32::from(to) * 60)));
         return None;
     }
-    let long = new.length.filter(|long| long.as_minutes().is_some()).unwrap_or(same);
-    changed.length =
-        long.as_minutes().filter(|_| !matches!(new.time, Some(ClockExpression::Until(_) | ClockExpression::Range(..))));
+    let duration = new.length.filter(|duration| duration.as_minutes().is_some()).unwrap_or(current);
+    changed.length = duration
+        .as_minutes()
+        .filter(|_| !matches!(new.time, Some(ClockExpression::Until(_) | ClockExpression::Range(..))));
     let local_clock = reading.local_clock(new.hint());
-    let settled = |clock: ClockTime| at(day, settle(&local_clock, clock, start));
+    let resolved_at = |clock: ClockTime| at(day, resolve_minute(&local_clock, clock, start));
     match new.time {
-        Some(ClockExpression::Until(clock)) => {
-            Some((day.to_datetime(start.time()), at(day, settle(&local_clock, clock, start))))
-        }
+        Some(ClockExpression::Until(clock)) => Some((day.to_datetime(start.time()), resolved_at(clock))),
         Some(ClockExpression::Range(_, to)) if is_old_time(reading, new, start) => {
-            Some((settled(to), long.from(settled(to), true)))
+            Some((resolved_at(to), duration.add_to(resolved_at(to), true)))
         }
         Some(ClockExpression::Range(from, to)) => {
             // An empty range is rejected like an end before the start.
@@ -68,11 +67,11 @@ pub(super) fn rescheduled(
             Some(range.map_or((start, start), |(from, to)| (at(day, from.minute), at(day, to.minute))))
         }
         Some(ClockExpression::At(clock) | ClockExpression::After(clock) | ClockExpression::Before(clock)) => {
-            Some((settled(clock), long.from(settled(clock), true)))
+            Some((resolved_at(clock), duration.add_to(resolved_at(clock), true)))
         }
         None => {
             let start = day.to_datetime(start.time());
-            Some((start, long.from(start, true)))
+            Some((start, duration.add_to(start, true)))
         }
     }
 }
@@ -85,9 +84,9 @@ fn shifted(
 ) -> (DateTime, DateTime) {
     let is_later = direction.unwrap_or(modifier != VerbModifier::Earlier);
     match modifier {
-        VerbModifier::Longer => (start, by.from(end, true)),
-        VerbModifier::Shorter => (start, by.from(end, false)),
-        _ => (by.from(start, is_later), by.from(end, is_later)),
+        VerbModifier::Longer => (start, by.add_to(end, true)),
+        VerbModifier::Shorter => (start, by.add_to(end, false)),
+        _ => (by.add_to(start, is_later), by.add_to(end, is_later)),
     }
 }
 
@@ -97,8 +96,8 @@ fn choose_day(reading: &SentenceParse<'_>, new: TimeExpressions, changed: &mut M
         return;
     }
     let mut when = reading.local_clock(new.hint()).create(&new, None);
-    changed.within = when.span;
-    changed.either = when.either;
+    changed.time_window = when.span;
+    changed.time_options = when.time_options;
     changed.is_open = true;
     // The last ambiguity is about the day; the others were already added.
     changed.ambiguities.extend(when.questions.pop().map(|text| Ambiguity::new(SpanKind::Time, text)));
@@ -107,8 +106,8 @@ fn choose_day(reading: &SentenceParse<'_>, new: TimeExpressions, changed: &mut M
 
 /// Resolves `from Friday to Saturday` to the Saturday after that Friday.
 fn after_old_day(reading: &SentenceParse<'_>, days: DateRange, start: DateTime) -> DateRange {
-    let is_range = reading.findings.iter().any(|finding| finding.sense == PhraseMeaning::DateRange);
-    if is_range && days.how == DateForm::Weekday {
+    let is_range = reading.findings.iter().any(|finding| finding.meaning == PhraseMeaning::DateRange);
+    if is_range && days.form == DateForm::Weekday {
         DateRange::one(in_week(start.date(), days.first.weekday()), DateForm::Day)
     } else {
         days
@@ -127,7 +126,7 @@ pub(super) fn resolve_day_of_month(
     if new.days.iter().any(|days| !days.is_one()) {
         return new;
     }
-    for days in new.days.iter_mut().filter(|days| days.how == DateForm::Nth) {
+    for days in new.days.iter_mut().filter(|days| days.form == DateForm::Nth) {
         let dates = nth_around(days.first.day(), start.date(), today);
         let nearest = dates.iter().min_by_key(|date| (start.date() - **date).get_days().abs());
         let (Some(first), Some(nearest)) = (dates.first(), nearest) else { continue };
@@ -146,15 +145,15 @@ pub(super) fn resolve_day_of_month(
 fn which_week(reading: &SentenceParse<'_>, days: &DateRange, start: DateTime) -> Option<String> {
     let today = reading.local_clock(None).today_or_later(days, None);
     let other = in_week(start.date(), days.first.weekday());
-    let is_later = days.how == DateForm::Weekday && other > days.first;
+    let is_later = days.form == DateForm::Weekday && other > days.first;
     today.or_else(|| is_later.then(|| format!("Is it {}, or {}?", format_date(days.first), format_date(other))))
 }
 
 /// Resolves a time of day to minutes. If ambiguous, the event stays in its half of the day.
-fn settle(local_clock: &LocalClock<'_>, clock: ClockTime, start: DateTime) -> i32 {
-    let settled = clock.resolve(local_clock.hint, local_clock.preferences);
+fn resolve_minute(local_clock: &LocalClock<'_>, clock: ClockTime, start: DateTime) -> i32 {
+    let resolved = clock.resolve(local_clock.hint, local_clock.preferences);
     let hint = if start.hour() < 12 { DayHalfHint::Morning } else { DayHalfHint::Later };
-    if settled.is_ambiguous { clock.resolve(Some(hint), local_clock.preferences).minute } else { settled.minute }
+    if resolved.is_ambiguous { clock.resolve(Some(hint), local_clock.preferences).minute } else { resolved.minute }
 }
 
 /// Returns true if a range contains the old time: `Move soccer from 2 to 4`.

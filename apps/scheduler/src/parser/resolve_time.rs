@@ -11,9 +11,9 @@ use crate::calendar::Preferences;
 use crate::zone::NamedTimeZone;
 
 /// Minutes in a day.
-const DAY: i32 = 24 * 60;
+const MINUTES_PER_DAY: i32 = 24 * 60;
 /// Maximum number of days that are enumerated.
-const A_MONTH: i32 = 31;
+const MAX_ENUMERATED_DAYS: i32 = 31;
 /// Maximum number of candidate times, enough for one week.
 const MAX_CHOICES: usize = 7;
 
@@ -48,7 +48,7 @@ pub(super) struct ResolvedTime {
     /// Duration in minutes, if the duration was given and not the end.
     pub(super) length: Option<i64>,
     /// Candidate ranges: the given hours on each of several days.
-    pub(super) either: Vec<(DateTime, DateTime)>,
+    pub(super) time_options: Vec<(DateTime, DateTime)>,
     /// True if an ambiguity must be resolved by the user.
     pub(super) is_open: bool,
     /// Questions about ambiguities.
@@ -67,7 +67,7 @@ impl LocalClock<'_> {
             && let Some((start, end)) = when.span
             && (if when.is_vague || when.is_all_day { end <= self.now } else { start < self.now })
         {
-            when.problems.push(self.past(expressions, start));
+            when.problems.push(self.past_error(expressions, start));
             when.span = None;
         }
         when
@@ -75,16 +75,16 @@ impl LocalClock<'_> {
 
     /// Selects the first of several days for the given hours, and asks for the day, so that the hours are not lost.
     fn choose_day(&self, expressions: &TimeExpressions, when: &mut ResolvedTime) {
-        let Some(last) = when.either.last().copied() else { return };
-        when.either.retain(|(start, _)| *start >= self.now);
-        let first = when.either.first().copied().unwrap_or(last);
+        let Some(last) = when.time_options.last().copied() else { return };
+        when.time_options.retain(|(start, _)| *start >= self.now);
+        let first = when.time_options.first().copied().unwrap_or(last);
         when.questions
             .push(format!("Is it on {}, on another of these days, or on all of them?", format_date(first.0.date())));
         when.is_open = true;
         when.span = Some(first);
         let is_exact = matches!(expressions.time, Some(ClockExpression::At(_) | ClockExpression::Range(..)));
-        if !is_exact || when.either.len() > MAX_CHOICES {
-            when.either.clear();
+        if !is_exact || when.time_options.len() > MAX_CHOICES {
+            when.time_options.clear();
         }
     }
 
@@ -95,7 +95,7 @@ impl LocalClock<'_> {
             ClockExpression::At(clock) if clock.is_named => ClockExpression::After(clock),
             time => time,
         });
-        let mut when = ResolvedTime { either: Vec::new(), ..self.resolve(&expressions, None) };
+        let mut when = ResolvedTime { time_options: Vec::new(), ..self.resolve(&expressions, None) };
         if let (None, Some(onward)) = (when.span, &expressions.onward) {
             let first = onward.first.to_datetime(jiff::civil::Time::midnight());
             when.span = Some((first, at(plus(onward.first, 365), 0)));
@@ -132,14 +132,14 @@ impl LocalClock<'_> {
         let days = match repeat {
             Some(mut repeat) => {
                 repeat.fill_weekday(day.as_ref());
-                self.first(&repeat, from.as_ref(), minutes, &mut when)
+                self.first_day(&repeat, from.as_ref(), minutes, &mut when)
             }
             None => day,
         };
         if !when.problems.is_empty() {
             return when;
         }
-        let anchor = days.clone().or_else(|| minutes.map(|minutes| self.next(minutes)));
+        let anchor = days.clone().or_else(|| minutes.map(|minutes| self.next_day(minutes)));
         if let (Some(days), true) = (&days, when.rule.is_none()) {
             when.questions.extend(self.today_or_later(days, minutes));
         }
@@ -152,26 +152,26 @@ impl LocalClock<'_> {
     /// Resolves the range of minutes within the day. Errors and ambiguities are added to `when`.
     fn minutes(&self, expressions: &TimeExpressions, when: &mut ResolvedTime) -> Option<MinuteRange> {
         let hint = expressions.hint().or(self.hint);
-        let mut settle = |clock: super::clock_time::ClockTime| {
-            let settled = clock.resolve(hint, self.preferences);
-            if settled.is_ambiguous {
+        let mut resolve_clock = |clock: super::clock_time::ClockTime| {
+            let resolved = clock.resolve(hint, self.preferences);
+            if resolved.is_ambiguous {
                 when.questions.push(format!("Is {} in the morning or in the evening?", clock.text()));
             }
-            settled.minute
+            resolved.minute
         };
         let minutes = match expressions.time? {
             ClockExpression::At(clock) => {
-                let start = settle(clock);
-                let length = expressions.length.and_then(super::durations::SpokenDuration::in_all);
+                let start = resolve_clock(clock);
+                let length = expressions.length.and_then(super::durations::SpokenDuration::total_minutes);
                 let length = length.unwrap_or_else(|| self.preferences.default_minutes.into());
-                let end = start.saturating_add(i32::try_from(length).unwrap_or(DAY));
+                let end = start.saturating_add(i32::try_from(length).unwrap_or(MINUTES_PER_DAY));
                 MinuteRange { start, end, is_vague: false, length: Some(length) }
             }
             ClockExpression::Until(clock) | ClockExpression::Before(clock) => {
-                MinuteRange { start: 0, end: settle(clock), is_vague: true, length: None }
+                MinuteRange { start: 0, end: resolve_clock(clock), is_vague: true, length: None }
             }
             ClockExpression::After(clock) => {
-                MinuteRange { start: settle(clock), end: DAY, is_vague: true, length: None }
+                MinuteRange { start: resolve_clock(clock), end: MINUTES_PER_DAY, is_vague: true, length: None }
             }
             ClockExpression::Range(from, to) => {
                 let Some((start, end)) = resolve_range(from, to, hint, self.preferences) else {
@@ -190,7 +190,7 @@ impl LocalClock<'_> {
     }
 
     /// Returns the day of the first instance of a series. The recurrence rule is added to `when`.
-    fn first(
+    fn first_day(
         &self,
         repeat: &RecurrencePhrase,
         from: Option<&DateRange>,
@@ -216,7 +216,7 @@ impl LocalClock<'_> {
     }
 
     /// Returns today, or tomorrow if the time of day is over.
-    fn next(&self, minutes: MinuteRange) -> DateRange {
+    fn next_day(&self, minutes: MinuteRange) -> DateRange {
         let today = self.now.date();
         let is_over = at(today, if minutes.is_vague { minutes.end } else { minutes.start }) < self.now;
         DateRange::one(if is_over { plus(today, 1) } else { today }, DateForm::Day)
@@ -226,7 +226,7 @@ impl LocalClock<'_> {
     pub(super) fn today_or_later(&self, days: &DateRange, minutes: Option<MinuteRange>) -> Option<String> {
         let today = self.now.date();
         let is_over = minutes.is_some_and(|minutes| at(today, minutes.start) < self.now);
-        let is_open = days.how == DateForm::Weekday && days.first.weekday() == today.weekday() && !is_over;
+        let is_open = days.form == DateForm::Weekday && days.first.weekday() == today.weekday() && !is_over;
         is_open.then(|| format!("Is it today, or {}?", format_date(days.first)))
     }
 
@@ -259,7 +259,7 @@ impl LocalClock<'_> {
             _ => {
                 when.has_time = false;
                 let hours = minutes.map(|minutes| (minutes.start, minutes.end)).or(part);
-                when.either = hours.map(|hours| on_each(days, hours)).unwrap_or_default();
+                when.time_options = hours.map(|hours| on_each_day(days, hours)).unwrap_or_default();
                 ((start, end), true)
             }
         };
@@ -268,11 +268,11 @@ impl LocalClock<'_> {
     }
 
     /// Formats the error for a time in the past.
-    fn past(&self, expressions: &TimeExpressions, start: DateTime) -> String {
+    fn past_error(&self, expressions: &TimeExpressions, start: DateTime) -> String {
         let (day, _) = expressions.day();
         let was = format_date(start.date());
-        let is_weekday = expressions.days.iter().any(|days| matches!(days.how, DateForm::Past | DateForm::Weekday));
-        let next = match day.map(|days| days.how) {
+        let is_weekday = expressions.days.iter().any(|days| matches!(days.form, DateForm::Past | DateForm::Weekday));
+        let next = match day.map(|days| days.form) {
             _ if is_weekday => next_weekday(start.date(), self.now),
             Some(DateForm::YearDay) => next_year(start.date()),
             _ if start.date() >= plus(self.now.date(), -1) => {
@@ -287,8 +287,8 @@ impl LocalClock<'_> {
 }
 
 /// Returns the same hours on each of several days.
-fn on_each(days: &DateRange, (from, to): (i32, i32)) -> Vec<(DateTime, DateTime)> {
-    let dates = (0..A_MONTH).map(|more| plus(days.first, more)).take_while(|date| days.has(*date));
+fn on_each_day(days: &DateRange, (from, to): (i32, i32)) -> Vec<(DateTime, DateTime)> {
+    let dates = (0..MAX_ENUMERATED_DAYS).map(|more| plus(days.first, more)).take_while(|date| days.has(*date));
     dates.map(|date| (at(date, from), at(date, to))).collect()
 }
 

@@ -62,7 +62,7 @@ impl TimeExpressions {
     pub(super) fn from_matches<'a>(findings: impl IntoIterator<Item = &'a PhraseMatch>, today: Date) -> Self {
         let mut expressions = Self::default();
         for finding in findings {
-            expressions.take(finding, today);
+            expressions.add(finding, today);
         }
         expressions.resolve_offset();
         expressions
@@ -73,8 +73,8 @@ impl TimeExpressions {
         *self == Self::default()
     }
 
-    fn take(&mut self, finding: &PhraseMatch, today: Date) {
-        match (finding.sense, finding.values.as_slice()) {
+    fn add(&mut self, finding: &PhraseMatch, today: Date) {
+        match (finding.meaning, finding.values.as_slice()) {
             (PhraseMeaning::Date, [SlotValue::Days(days)]) => self.days.push(days.clone()),
             (PhraseMeaning::DateAhead, [SlotValue::Length(length), SlotValue::Days(days)]) => {
                 self.offset = Some((*length, days.clone()));
@@ -87,11 +87,11 @@ impl TimeExpressions {
                 self.onward = in_month(today, month).map(|days| DateRange::one(days.end, DateForm::Day));
             }
             (PhraseMeaning::DateRange, [SlotValue::Days(first), SlotValue::Days(last)]) => {
-                self.days.push(between(first, last));
+                self.days.push(date_span(first, last));
                 self.is_all_day = true;
             }
             (PhraseMeaning::DayRange, values) => {
-                self.days.extend(day_range(today, values).map(|(first, last)| between(&first, &last)));
+                self.days.extend(day_range(today, values).map(|(first, last)| date_span(&first, &last)));
                 self.is_all_day = true;
             }
             (PhraseMeaning::DatePart(from, to), [SlotValue::Days(days)]) => {
@@ -109,15 +109,15 @@ impl TimeExpressions {
             (PhraseMeaning::Earlier, [SlotValue::Length(length)]) => self.shift = Some((*length, Some(false))),
             (PhraseMeaning::By, [SlotValue::Length(length)]) => self.shift = Some((*length, None)),
             (PhraseMeaning::Range, [SlotValue::Clock(from), SlotValue::Clock(to)]) => {
-                self.time(ClockExpression::Range(*from, *to))
+                self.set_clock(ClockExpression::Range(*from, *to))
             }
-            (PhraseMeaning::At, [SlotValue::Clock(clock)]) => self.time(ClockExpression::At(*clock)),
+            (PhraseMeaning::At, [SlotValue::Clock(clock)]) => self.set_clock(ClockExpression::At(*clock)),
             (PhraseMeaning::AtBefore, [SlotValue::Number(minutes), SlotValue::Clock(clock)]) => {
-                self.time(ClockExpression::At(clock.minus_minutes(*minutes)));
+                self.set_clock(ClockExpression::At(clock.minus_minutes(*minutes)));
             }
-            (PhraseMeaning::Until, [SlotValue::Clock(clock)]) => self.time(ClockExpression::Until(*clock)),
-            (PhraseMeaning::After, [SlotValue::Clock(clock)]) => self.time(ClockExpression::After(*clock)),
-            (PhraseMeaning::Before, [SlotValue::Clock(clock)]) => self.time(ClockExpression::Before(*clock)),
+            (PhraseMeaning::Until, [SlotValue::Clock(clock)]) => self.set_clock(ClockExpression::Until(*clock)),
+            (PhraseMeaning::After, [SlotValue::Clock(clock)]) => self.set_clock(ClockExpression::After(*clock)),
+            (PhraseMeaning::Before, [SlotValue::Clock(clock)]) => self.set_clock(ClockExpression::Before(*clock)),
             _ => {}
         }
     }
@@ -131,9 +131,9 @@ impl TimeExpressions {
             self.days.push(from);
             return;
         }
-        let later = |date: Date| length.from(date.into(), true).date();
-        let how = if from.is_one() { DateForm::Day } else { DateForm::Several };
-        let then = DateRange { first: later(from.first), end: later(from.end), how, problem: from.problem.clone() };
+        let later = |date: Date| length.add_to(date.into(), true).date();
+        let form = if from.is_one() { DateForm::Day } else { DateForm::Several };
+        let then = DateRange { first: later(from.first), end: later(from.end), form, problem: from.problem.clone() };
         if self.time.is_none() && self.part.is_none() {
             let (then, from) = (format_date(then.first), format_date(from.first));
             self.questions.push(format!("Is it on {then}, or does it start on {from} and last that long?"));
@@ -142,7 +142,7 @@ impl TimeExpressions {
         self.days.push(then);
     }
 
-    fn time(&mut self, time: ClockExpression) {
+    fn set_clock(&mut self, time: ClockExpression) {
         self.time = Some(match (self.time, time) {
             (None, time) => time,
             (Some(ClockExpression::At(from)), ClockExpression::Until(to)) => ClockExpression::Range(from, to),
@@ -163,13 +163,13 @@ impl TimeExpressions {
 
     /// Combines all dates. Returns the date or range of dates, and a question if they are ambiguous.
     pub(super) fn day(&self) -> (Option<DateRange>, Option<String>) {
-        let is_date = |days: &&DateRange| days.is_one() && days.how != DateForm::Weekday;
+        let is_date = |days: &&DateRange| days.is_one() && days.form != DateForm::Weekday;
         let exact_date = self.days.iter().find(is_date);
-        let weekday = self.days.iter().find(|days| days.how == DateForm::Weekday);
+        let weekday = self.days.iter().find(|days| days.form == DateForm::Weekday);
         let several = self.days.iter().find(|days| !days.is_one());
-        let date = exact_date.map(|date| in_stretch(date, several));
+        let date = exact_date.map(|date| resolve_in_range(date, several));
         match (&date, weekday, several) {
-            (Some(date), Some(weekday), _) if date.how == DateForm::Approximate => {
+            (Some(date), Some(weekday), _) if date.form == DateForm::Approximate => {
                 let day = in_week(plus(date.first, -3), weekday.first.weekday());
                 (Some(DateRange::one(day, DateForm::Day)), None)
             }
@@ -179,7 +179,7 @@ impl TimeExpressions {
             }
             (Some(date), ..) => {
                 let second = exact_date.and_then(|exact| self.second_day(exact));
-                (Some(date.clone()), second.or_else(|| self.outside()))
+                (Some(date.clone()), second.or_else(|| self.outside_question()))
             }
             (None, Some(weekday), Some(several)) => {
                 let day = in_week(several.first, weekday.first.weekday());
@@ -191,10 +191,10 @@ impl TimeExpressions {
     }
 
     /// Returns a question if a date lies outside of the given range of dates.
-    fn outside(&self) -> Option<String> {
+    fn outside_question(&self) -> Option<String> {
         let several = self.days.iter().find(|days| !days.is_one())?;
-        let date = self.days.iter().find(|days| days.is_one() && days.how != DateForm::Weekday)?;
-        let date = in_stretch(date, Some(several));
+        let date = self.days.iter().find(|days| days.is_one() && days.form != DateForm::Weekday)?;
+        let date = resolve_in_range(date, Some(several));
         let (first, last) = (format_date(several.first), format_date(plus(several.end, -1)));
         (!several.has(date.first)).then(|| format!("Is it {}, or between {first} and {last}?", format_date(date.first)))
     }
@@ -202,9 +202,9 @@ impl TimeExpressions {
     /// Returns a question if a second date of the same form differs: a second weekday, a second date or a second
     /// range.
     fn second_day(&self, first: &DateRange) -> Option<String> {
-        let is_like = |days: &DateRange| match first.how {
-            DateForm::Weekday | DateForm::Several => days.how == first.how,
-            _ => !matches!(days.how, DateForm::Weekday | DateForm::Several | DateForm::Approximate),
+        let is_like = |days: &DateRange| match first.form {
+            DateForm::Weekday | DateForm::Several => days.form == first.form,
+            _ => !matches!(days.form, DateForm::Weekday | DateForm::Several | DateForm::Approximate),
         };
         let mut others = self.days.iter().filter(|days| is_like(days) && days.first != first.first);
         others.next().map(|other| format!("Is it {}, or {}?", format_date(first.first), format_date(other.first)))
@@ -212,8 +212,8 @@ impl TimeExpressions {
 }
 
 /// Resolves `the 20th of next month` within that month.
-fn in_stretch(date: &DateRange, several: Option<&DateRange>) -> DateRange {
-    let Some(several) = several.filter(|_| date.how == DateForm::Nth && date.problem.is_none()) else {
+fn resolve_in_range(date: &DateRange, several: Option<&DateRange>) -> DateRange {
+    let Some(several) = several.filter(|_| date.form == DateForm::Nth && date.problem.is_none()) else {
         return date.clone();
     };
     let mut dates = (0..MAX_MONTH_DAYS).map(|more| plus(several.first, more)).take_while(|day| several.has(*day));
@@ -221,10 +221,10 @@ fn in_stretch(date: &DateRange, several: Option<&DateRange>) -> DateRange {
     same.map_or_else(|| date.clone(), |day| DateRange::one(day, DateForm::Nth))
 }
 
-fn between(first: &DateRange, last: &DateRange) -> DateRange {
+fn date_span(first: &DateRange, last: &DateRange) -> DateRange {
     let mut end = last.end;
     // `Friday to Sunday`, on a Saturday.
-    if end <= first.first && last.how == DateForm::Weekday {
+    if end <= first.first && last.form == DateForm::Weekday {
         end = plus(end, 7);
     }
     let problem = first.problem.clone().or_else(|| last.problem.clone());

@@ -23,16 +23,16 @@ pub(super) fn title_of(reader: &PhraseReader<'_>, range: std::ops::Range<usize>)
     while indices.last().is_some_and(|index| is_stop(&reader.tokens[*index])) {
         indices.pop();
     }
-    let says_something = |index: &usize| !reader.tokens[*index].is_in(lists.vague) && reader.tokens[*index].is_left();
-    let is_something = |index: &usize| says_something(index) && !reader.tokens[*index].is_in(lists.stops);
+    let is_specific = |index: &usize| !reader.tokens[*index].is_in(lists.vague) && reader.tokens[*index].is_left();
+    let is_content = |index: &usize| is_specific(index) && !reader.tokens[*index].is_in(lists.stops);
     let names_only = |index: &usize| reader.tokens[*index].is_in(lists.outsiders);
-    let is_named = indices.iter().any(|index| is_something(index) && !names_only(index));
+    let is_named = indices.iter().any(|index| is_content(index) && !names_only(index));
     // `the thing with grandma` is not a title; `grandma` alone is.
     let has_vague = indices.iter().any(|index| reader.tokens[*index].is_in(lists.vague));
-    if !(is_named || indices.iter().any(is_something) && !has_vague) {
+    if !(is_named || indices.iter().any(is_content) && !has_vague) {
         return None;
     }
-    Some(capital(&joined(reader, &indices)))
+    Some(capitalize(&join_tokens(reader, &indices)))
 }
 
 /// Returns true if a token is punctuation within a word: `check-up`.
@@ -47,8 +47,8 @@ fn is_inner(reader: &PhraseReader<'_>, index: usize) -> bool {
         && touches(index, index + 1)
 }
 
-/// Joins the kept tokens with their original spelling.
-fn joined(reader: &PhraseReader<'_>, indices: &[usize]) -> String {
+/// Joins tokens with their original spelling.
+fn join_tokens(reader: &PhraseReader<'_>, indices: &[usize]) -> String {
     let mut title = String::new();
     let mut last: Option<usize> = None;
     for index in indices {
@@ -63,7 +63,7 @@ fn joined(reader: &PhraseReader<'_>, indices: &[usize]) -> String {
     title
 }
 
-fn capital(text: &str) -> String {
+fn capitalize(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }

@@ -79,11 +79,11 @@ pub(super) fn tokens(text: &str) -> Vec<Token> {
 
 fn token(text: &str, kind: TokenKind, at: usize) -> Token {
     let folded = fold(text);
-    let is_half = matches!(folded.trim_end_matches('.'), "a.m" | "p.m");
+    let is_am_or_pm = matches!(folded.trim_end_matches('.'), "a.m" | "p.m");
     let owned = folded.strip_suffix("'s").filter(|owner| !owner.is_empty());
     let lower = match kind {
         TokenKind::Sign(sign) => sign.to_string(),
-        _ if is_half => folded.replace('.', ""),
+        _ if is_am_or_pm => folded.replace('.', ""),
         _ => owned.unwrap_or(&folded).trim_end_matches('\'').to_owned(),
     };
     Token {
@@ -135,8 +135,8 @@ fn word_length(rest: &str) -> usize {
     // Plural possessive: `the girls' night`.
     let is_plural_owner = rest[..end].ends_with('s') && rest[end..].starts_with(['\'', '’']);
     let is_word_end = |length: usize| rest[end + length..].chars().next().is_none_or(char::is_whitespace);
-    let mark = rest[end..].chars().next().map_or(0, char::len_utf8);
-    if is_plural_owner && is_word_end(mark) { end + mark } else { end }
+    let apostrophe = rest[end..].chars().next().map_or(0, char::len_utf8);
+    if is_plural_owner && is_word_end(apostrophe) { end + apostrophe } else { end }
 }
 
 fn number(rest: &str) -> (TokenKind, usize) {

@@ -7,13 +7,13 @@ use super::phrase_reader::{PhraseMatch, PhraseReader};
 use super::token::{Token, TokenKind, tokens};
 
 /// Time zone abbreviations, in all languages.
-const ZONES: [&str; 17] = [
+const ZONE_ABBREVIATIONS: [&str; 17] = [
     "utc", "gmt", "bst", "wet", "cet", "cest", "eet", "est", "edt", "cst", "cdt", "mst", "mdt", "pst", "pdt", "jst",
     "ist",
 ];
 
 /// Time zone names that also occur in titles: `CT scan`, `mountain biking`.
-const LIKE_ZONES: [&str; 8] = ["pt", "et", "ct", "mt", "pacific", "eastern", "central", "mountain"];
+const AMBIGUOUS_ZONES: [&str; 8] = ["pt", "et", "ct", "mt", "pacific", "eastern", "central", "mountain"];
 
 /// Returns the question about unmatched time words of a new event.
 pub(super) fn for_new_event(
@@ -27,7 +27,7 @@ pub(super) fn for_new_event(
         is_zone(reader, index) || is_number(reader, index, has_time) || is_day
     };
     let end = || end_without_recurrence(findings).map(|end| clarification_question(reader, end.from, end.to));
-    about_repeating(reader, findings).or_else(end).or_else(|| first(reader, is_left))
+    recurrence_question(reader, findings).or_else(end).or_else(|| first_question(reader, is_left))
 }
 
 /// Returns the question about unmatched time words of a change. Numbers and day names may be part of the title of
@@ -36,32 +36,35 @@ pub(super) fn for_modification(reader: &PhraseReader<'_>, findings: &[PhraseMatc
     let titles: Vec<Token> = titles.iter().flat_map(|title| tokens(title)).collect();
     let is_in_title = |index: usize| titles.iter().any(|word| word.lower == reader.tokens[index].lower);
     let is_left = |index: usize| is_zone(reader, index) || is_day_word(reader, index);
-    about_repeating(reader, findings).or_else(|| first(reader, |index| is_left(index) && !is_in_title(index)))
+    recurrence_question(reader, findings)
+        .or_else(|| first_question(reader, |index| is_left(index) && !is_in_title(index)))
 }
 
 /// Returns the question about an ambiguous frequency.
-fn about_repeating(reader: &PhraseReader<'_>, findings: &[PhraseMatch]) -> Option<String> {
-    let unclear = findings.iter().find(|finding| finding.sense == PhraseMeaning::Unclear);
-    let left = || first(reader, |index| is_recurrence_word(reader, index));
+fn recurrence_question(reader: &PhraseReader<'_>, findings: &[PhraseMatch]) -> Option<String> {
+    let unclear = findings.iter().find(|finding| finding.meaning == PhraseMeaning::Unclear);
+    let left = || first_question(reader, |index| is_recurrence_word(reader, index));
     unclear.map(|unclear| clarification_question(reader, unclear.from, unclear.to)).or_else(left)
 }
 
 /// Finds a count or an end date without a recurrence: `three times at 9am`.
 fn end_without_recurrence(findings: &[PhraseMatch]) -> Option<&PhraseMatch> {
     let repeats =
-        |finding: &PhraseMatch| matches!(finding.sense, PhraseMeaning::Repeat(_) | PhraseMeaning::RepeatPart(..));
+        |finding: &PhraseMatch| matches!(finding.meaning, PhraseMeaning::Repeat(_) | PhraseMeaning::RepeatPart(..));
     let is_end = |finding: &&PhraseMatch| {
         matches!(
-            finding.sense,
+            finding.meaning,
             PhraseMeaning::Times | PhraseMeaning::UntilDate | PhraseMeaning::UntilMonth | PhraseMeaning::UntilMonthEnd
         )
     };
     findings.iter().find(is_end).filter(|_| !findings.iter().any(repeats))
 }
 
-/// Returns the question about the first token for which `is_so` is true.
-fn first(reader: &PhraseReader<'_>, is_so: impl Fn(usize) -> bool) -> Option<String> {
-    (0..reader.tokens.len()).find(|index| is_so(*index)).map(|index| clarification_question(reader, index, index + 1))
+/// Returns the question about the first token for which `is_unparsed` is true.
+fn first_question(reader: &PhraseReader<'_>, is_unparsed: impl Fn(usize) -> bool) -> Option<String> {
+    (0..reader.tokens.len())
+        .find(|index| is_unparsed(*index))
+        .map(|index| clarification_question(reader, index, index + 1))
 }
 
 fn clarification_question(reader: &PhraseReader<'_>, from: usize, to: usize) -> String {
@@ -103,7 +106,7 @@ fn is_zone(reader: &PhraseReader<'_>, index: usize) -> bool {
     let next = reader.tokens.get(index + 1);
     let continues =
         || next.is_some_and(|next| next.is_left() && !next.is_in(lists.stops) && !next.is_in(lists.zone_words));
-    let is_name = token.is_in(&ZONES) || token.is_in(&LIKE_ZONES) && !continues();
+    let is_name = token.is_in(&ZONE_ABBREVIATIONS) || token.is_in(&AMBIGUOUS_ZONES) && !continues();
     token.is_left() && (is_name && follows_time(reader, index) || is_word())
 }
 

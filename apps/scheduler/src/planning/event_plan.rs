@@ -89,7 +89,7 @@ impl EventPlan {
     pub(crate) fn target(&self) -> Option<&EventTarget> {
         match &self.action {
             PlannedAction::Create(_) => None,
-            PlannedAction::Modify(difference) => Some(&difference.target),
+            PlannedAction::Modify(modification) => Some(&modification.target),
         }
     }
 
@@ -99,19 +99,19 @@ impl EventPlan {
     /// Returns an error if the plan no longer applies to the calendar.
     pub(crate) fn apply_to(&self, snapshot: &CalendarSnapshot, requester: &str, now: Time) -> Result<PlanPreview> {
         let (mut event, mut changes) = self.action.apply_to(snapshot, now)?;
-        let mut drawn = with(snapshot, &changes);
+        let mut planned = with_changes(snapshot, &changes);
         if let PlannedAction::Create(new) = &self.action {
-            drop_later_proposals(&mut drawn, new);
+            drop_later_proposals(&mut planned, new);
         }
         for chosen in &self.resolutions {
-            let (after, more) = resolution::apply_resolution(&drawn, &event, chosen, requester, now)?;
-            drawn = with(&drawn, &more);
-            changes.retain(|change| !more.iter().any(|later| event_of(later) == event_of(change)));
+            let (after, more) = resolution::apply_resolution(&planned, &event, chosen, requester, now)?;
+            planned = with_changes(&planned, &more);
+            changes.retain(|change| !more.iter().any(|later| changed_event_id(later) == changed_event_id(change)));
             changes.extend(more);
             event = after;
         }
         if event.status != EventStatus::Rejected {
-            return Ok(PlanPreview { event, changes, snapshot: drawn });
+            return Ok(PlanPreview { event, changes, snapshot: planned });
         }
         // The event is abandoned, and with it all changes that other resolutions made for it. A modified event
         // stays as it was.
@@ -119,7 +119,7 @@ impl EventPlan {
             PlannedAction::Create(_) => vec![CalendarChange::Event(Box::new(event.clone()))],
             PlannedAction::Modify(_) => Vec::new(),
         };
-        Ok(PlanPreview { event, snapshot: with(snapshot, &changes), changes })
+        Ok(PlanPreview { event, snapshot: with_changes(snapshot, &changes), changes })
     }
 }
 
@@ -128,7 +128,7 @@ impl PlannedAction {
     fn apply_to(&self, snapshot: &CalendarSnapshot, now: Time) -> Result<(Event, Vec<CalendarChange>)> {
         match self {
             Self::Create(event) => Ok(((**event).clone(), vec![CalendarChange::Event(event.clone())])),
-            Self::Modify(difference) => difference.apply_to(snapshot, now),
+            Self::Modify(modification) => modification.apply_to(snapshot, now),
         }
     }
 }
@@ -136,44 +136,44 @@ impl PlannedAction {
 impl EventModification {
     fn apply_to(&self, snapshot: &CalendarSnapshot, now: Time) -> Result<(Event, Vec<CalendarChange>)> {
         self.check(snapshot)?;
-        let EventTarget { event, selection: which, .. } = &self.target;
+        let EventTarget { event, selection, .. } = &self.target;
         let scheduled =
-            series::scheduled_range(snapshot, snapshot.events.get(event).ok_or_else(event_removed)?, *which)?;
-        let (mut applied, mut met) = (Ok(()), None);
-        let changes = series::edit(snapshot, event, *which, now, |event| {
+            series::scheduled_range(snapshot, snapshot.events.get(event).ok_or_else(event_removed)?, *selection)?;
+        let (mut applied, mut edited) = (Ok(()), None);
+        let changes = series::edit(snapshot, event, *selection, now, |event| {
             if applied.is_ok() {
                 applied = self.apply(event, scheduled);
             }
             // If both the series and a moved instance are edited, the series comes first and is the one reported.
-            met.get_or_insert_with(|| event.clone());
+            edited.get_or_insert_with(|| event.clone());
         });
         applied?;
         let changes = changes?;
-        let met = met.ok_or_else(event_removed)?;
+        let edited = edited.ok_or_else(event_removed)?;
         // The recurrence rule may have moved the event to another day.
-        let written = changes.iter().find_map(|change| match change {
-            CalendarChange::Event(event) if event.id == met.id => Some((**event).clone()),
+        let final_event = changes.iter().find_map(|change| match change {
+            CalendarChange::Event(event) if event.id == edited.id => Some((**event).clone()),
             _ => None,
         });
-        Ok((written.unwrap_or(met), changes))
+        Ok((final_event.unwrap_or(edited), changes))
     }
 
     /// Checks that the referenced instance still exists, because the shift of a whole series is measured from that
     /// instance.
     fn check(&self, snapshot: &CalendarSnapshot) -> Result<()> {
-        let EventTarget { event, selection: which, range: seen } = &self.target;
+        let EventTarget { event, selection, range } = &self.target;
         let event = snapshot.events.get(event).ok_or_else(event_removed)?;
-        if *which != SeriesSelection::All || self.time.is_none() || event.recurrence.is_none() {
+        if *selection != SeriesSelection::All || self.time.is_none() || event.recurrence.is_none() {
             return Ok(());
         }
-        let is_there = snapshot.instances_of(event, seen)?.iter().any(|instance| instance.span.start == seen.start);
-        if is_there { Ok(()) } else { Err(event_removed()) }
+        let exists = snapshot.instances_of(event, range)?.iter().any(|instance| instance.span.start == range.start);
+        if exists { Ok(()) } else { Err(event_removed()) }
     }
 
     /// Returns the requested time range. An event that is only moved keeps its current duration.
-    fn as_long_as(&self, now: &TimeRange, requested: &TimeRange) -> TimeRange {
+    fn keep_duration(&self, current: &TimeRange, requested: &TimeRange) -> TimeRange {
         let length = |span: &TimeRange| span.end.as_unix_micros() - span.start.as_unix_micros();
-        let end = Time::from_unix_micros(requested.start.as_unix_micros() + length(now)).ok();
+        let end = Time::from_unix_micros(requested.start.as_unix_micros() + length(current)).ok();
         let is_moved_only = length(requested) == length(&self.target.range);
         end.filter(|_| is_moved_only).and_then(|end| TimeRange::new(requested.start, end)).unwrap_or(*requested)
     }
@@ -181,9 +181,9 @@ impl EventModification {
     fn apply(&self, event: &mut Event, scheduled: Option<TimeRange>) -> Result<()> {
         if let Some(time) = &self.time {
             // A single event moves to the requested time, even if it was moved since the plan was made.
-            let seen = if event.recurrence.is_some() { self.target.range } else { event.span };
-            let requested = self.as_long_as(&seen, time);
-            series::reschedule(event, &Reschedule { seen, requested, scheduled })?;
+            let current = if event.recurrence.is_some() { self.target.range } else { event.span };
+            let requested = self.keep_duration(&current, time);
+            series::reschedule(event, &Reschedule { current, requested, scheduled })?;
         }
         let edit = &self.edit;
         event.participants.retain(|participant| !edit.remove_people.contains(&participant.member));
@@ -203,8 +203,8 @@ impl EventModification {
         }
         if let Some(rule) = &self.rule {
             let old = event.recurrence.take();
-            let (left_out, added) = old.map(|old| (old.exdates, old.rdates)).unwrap_or_default();
-            event.recurrence = Some(Recurrence { rule: rule.clone(), exdates: left_out, rdates: added });
+            let (exdates, rdates) = old.map(|old| (old.exdates, old.rdates)).unwrap_or_default();
+            event.recurrence = Some(Recurrence { rule: rule.clone(), exdates, rdates });
         }
         event.priority = self.priority.unwrap_or(event.priority);
         event.flexibility = self.flexibility.unwrap_or(event.flexibility);
@@ -219,23 +219,23 @@ impl EventTarget {
     /// Returns an error if the event is not on the calendar, or a series has no future instance.
     pub(crate) fn from_parsed(parsed: &ParsedRequest, snapshot: &CalendarSnapshot) -> Result<Self> {
         let event = parsed.event_ids.first().and_then(|id| snapshot.events.get(id)).ok_or_else(event_removed)?;
-        let seen = parsed.instance.unwrap_or(event.span);
+        let range = parsed.instance.unwrap_or(event.span);
         let at = match &event.recurrence_override {
             // An override records the instance that it replaces, even if the override was moved.
             Some(replaced) => Some(replaced.start),
             None if event.recurrence.is_some() => {
                 let zone = NamedTimeZone::from_iana_name(&event.zone)?;
-                parsed.instance.map(|seen| zone.to_local(seen.start))
+                parsed.instance.map(|instance| zone.to_local(instance.start))
             }
-            None => return Ok(Self { event: event.id.clone(), selection: SeriesSelection::All, range: seen }),
+            None => return Ok(Self { event: event.id.clone(), selection: SeriesSelection::All, range }),
         };
-        let which = match (parsed.scope, at) {
+        let selection = match (parsed.scope, at) {
             (Some(SeriesScope::All), _) => SeriesSelection::All,
             (Some(SeriesScope::Following), Some(at)) => SeriesSelection::Following(at),
             (Some(SeriesScope::This) | None, Some(at)) => SeriesSelection::This(at),
             (_, None) => return Err(event_removed()),
         };
-        Ok(Self { event: event.id.clone(), selection: which, range: seen })
+        Ok(Self { event: event.id.clone(), selection, range })
     }
 }
 
@@ -292,14 +292,14 @@ fn drop_later_proposals(snapshot: &mut CalendarSnapshot, event: &Event) {
     }
 }
 
-fn with(snapshot: &CalendarSnapshot, changes: &[CalendarChange]) -> CalendarSnapshot {
+fn with_changes(snapshot: &CalendarSnapshot, changes: &[CalendarChange]) -> CalendarSnapshot {
     let mut snapshot = snapshot.clone();
     changes.iter().cloned().for_each(|change| snapshot.apply(change));
     snapshot
 }
 
 /// Returns the id of the event that a change concerns.
-fn event_of(change: &CalendarChange) -> Option<&str> {
+fn changed_event_id(change: &CalendarChange) -> Option<&str> {
     match change {
         CalendarChange::Event(event) => Some(&event.id),
         CalendarChange::RemoveEvent(id) => Some(id),

@@ -30,7 +30,7 @@ impl EventRequest<'_> {
     /// Returns an error if a modification names no event.
     pub(crate) fn plan(&self) -> Result<EventPlan> {
         match self.parsed.data.event_type {
-            EventType::Modify => Ok(EventPlan::new(PlannedAction::Modify(Box::new(self.difference()?)))),
+            EventType::Modify => Ok(EventPlan::new(PlannedAction::Modify(Box::new(self.modification()?)))),
             _ => Ok(EventPlan::new(PlannedAction::Create(Box::new(self.new_event()?)))),
         }
     }
@@ -92,7 +92,7 @@ impl EventRequest<'_> {
             uid: format!("{}@superstep", self.id),
             calendar: String::new(),
             title,
-            span: self.requested_range().map_or_else(|| self.any_time(), Ok)?,
+            span: self.requested_range().map_or_else(|| self.placeholder_range(), Ok)?,
             zone: zone.clone(),
             is_all_day: self.parsed.is_all_day,
             participants: data.participants.iter().map(|id| required(id)).collect(),
@@ -113,13 +113,13 @@ impl EventRequest<'_> {
     }
 
     /// Returns a placeholder time range, used until a slot is chosen.
-    fn any_time(&self) -> Result<TimeRange> {
+    fn placeholder_range(&self) -> Result<TimeRange> {
         let end = self.now.as_unix_micros() + i64::from(self.minutes()) * 60_000_000;
         let end = Time::from_unix_micros(end).map_err(|error| Error::internal(error.to_string()))?;
         TimeRange::new(self.now, end).ok_or_else(|| Error::internal("the event has no duration"))
     }
 
-    fn difference(&self) -> Result<EventModification> {
+    fn modification(&self) -> Result<EventModification> {
         let ParsedRequest { data, edit, .. } = self.parsed;
         Ok(EventModification {
             target: EventTarget::from_parsed(self.parsed, self.snapshot)?,

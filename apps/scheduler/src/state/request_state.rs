@@ -117,8 +117,10 @@ impl NewNameKind {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct CachedModelReply {
     /// Text of the request, followed by the texts of the answers.
-    pub(crate) words: Vec<String>,
-    pub(crate) answered: ModelReply,
+    #[serde(rename = "words")]
+    pub(crate) texts: Vec<String>,
+    #[serde(rename = "answered")]
+    pub(crate) reply: ModelReply,
 }
 
 /// Result of a model call.
@@ -162,8 +164,8 @@ impl ClarificationFields {
             parsed.ambiguities.clear();
         }
         let is_settled = is_clear && parsed.missing.is_empty() && parsed.problems.is_empty();
-        let names_one = parsed.event_ids.len() == 1 || parsed.data.event_type == EventType::Create;
-        if is_settled && names_one && *self != Self::default() {
+        let has_one_event = parsed.event_ids.len() == 1 || parsed.data.event_type == EventType::Create;
+        if is_settled && has_one_event && *self != Self::default() {
             parsed.confidence = parsed.confidence.at_least(CONFIDENCE_THRESHOLD);
         }
     }
@@ -221,10 +223,11 @@ impl ClarificationFields {
             Ok(start) => start,
             Err(error) => return parsed.problems.push(invalid_time(&error.message)),
         };
-        let moment = Time::from_unix_micros(start.as_unix_micros().saturating_add(1)).ok();
-        let moment = moment.and_then(|next| TimeRange::new(start, next));
-        let then = moment.and_then(|moment| snapshot.instances_of(event, &moment).ok()).unwrap_or_default();
-        let instance = then.iter().map(|instance| instance.span).find(|span| span.start == start && span.end > now);
+        let range = Time::from_unix_micros(start.as_unix_micros().saturating_add(1)).ok();
+        let range = range.and_then(|next| TimeRange::new(start, next));
+        let instances = range.and_then(|range| snapshot.instances_of(event, &range).ok()).unwrap_or_default();
+        let instance =
+            instances.iter().map(|instance| instance.span).find(|span| span.start == start && span.end > now);
         let Some(instance) = instance else {
             let local_time = zone.to_local(start);
             let problem =
@@ -253,8 +256,8 @@ impl ClarificationFields {
         let later = || Time::from_unix_micros(start.as_unix_micros().saturating_add(minutes * 60_000_000));
         let end = end.transpose()?.map_or_else(later, Ok).map_err(|error| invalid_time(&error.message))?;
         // A query may be about the past.
-        let is_question = data.event_type == EventType::Query;
-        let earliest = if is_question { jiff::civil::DateTime::MIN } else { zone.to_local(now) };
+        let is_query = data.event_type == EventType::Query;
+        let earliest = if is_query { jiff::civil::DateTime::MIN } else { zone.to_local(now) };
         let problem = parser::problem((zone.to_local(start), zone.to_local(end)), earliest);
         match (problem, TimeRange::new(start, end)) {
             (None, Some(span)) => Ok(span),

@@ -34,8 +34,8 @@ impl CalendarStore {
         task: &str,
         decide: impl FnOnce(&CalendarSnapshot) -> Result<Vec<CalendarChange>> + Send + 'static,
     ) -> Result<IdempotentResult> {
-        let before = Arc::new(OnceLock::new());
-        let entry_cell = before.clone();
+        let earlier = Arc::new(OnceLock::new());
+        let entry_cell = earlier.clone();
         let decide = move |snapshot: &CalendarSnapshot, done: &[AuditEntry]| match done.first() {
             Some(entry) => {
                 // `set` cannot fail: the closure runs at most once.
@@ -44,10 +44,10 @@ impl CalendarStore {
             }
             None => decide(snapshot).map(Into::into),
         };
-        let mut work = self.work(family, (actor, action), Box::new(decide))?;
-        work.author = ChangeAuthor { task: Some(task.to_owned()), ..work.author };
-        let changed = self.run(work).await?;
-        Ok(match before.get() {
+        let mut job = self.change_job(family, (actor, action), Box::new(decide))?;
+        job.author = ChangeAuthor { task: Some(task.to_owned()), ..job.author };
+        let changed = self.run(job).await?;
+        Ok(match earlier.get() {
             Some(entry) => IdempotentResult::AlreadyApplied(Box::new(entry.clone())),
             None => IdempotentResult::Applied(changed),
         })

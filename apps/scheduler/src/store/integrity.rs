@@ -15,9 +15,9 @@ pub(super) fn check(
     before: &CalendarSnapshot,
     after: &CalendarSnapshot,
     changes: &[CalendarChange],
-    ends: &BTreeMap<String, Option<&Event>>,
+    final_events: &BTreeMap<String, Option<&Event>>,
 ) -> Result<()> {
-    for event in ends.values().flatten() {
+    for event in final_events.values().flatten() {
         check_event(after, event)?;
     }
     for change in changes {
@@ -35,7 +35,7 @@ pub(super) fn check(
             }
             CalendarChange::Rule(rule) => check_member(after, rule.member.as_deref(), &format!("rule `{}`", rule.id))?,
             CalendarChange::RemoveMember(id) => check_member_unused(after, id)?,
-            CalendarChange::RemoveResource(id) => check_gone_resource(after, id)?,
+            CalendarChange::RemoveResource(id) => check_resource_unused(after, id)?,
             _ => {}
         }
     }
@@ -105,7 +105,7 @@ fn check_member_unused(after: &CalendarSnapshot, id: &str) -> Result<()> {
     reject_removal("member", id, by)
 }
 
-fn check_gone_resource(after: &CalendarSnapshot, id: &str) -> Result<()> {
+fn check_resource_unused(after: &CalendarSnapshot, id: &str) -> Result<()> {
     if after.resources.contains_key(id) {
         return Ok(());
     }

@@ -41,10 +41,10 @@ impl Database {
         })
     }
 
-    pub(super) async fn change(&self, work: ChangeJob) -> Result<ChangeResult> {
+    pub(super) async fn change(&self, job: ChangeJob) -> Result<ChangeResult> {
         match self {
-            Self::Sqlite(sqlite) => sqlite.change(work).await,
-            Self::Postgres(postgres) => Box::pin(postgres.change(work)).await,
+            Self::Sqlite(sqlite) => sqlite.change(job).await,
+            Self::Postgres(postgres) => Box::pin(postgres.change(job)).await,
         }
     }
 

@@ -21,30 +21,30 @@ pub(super) async fn migrate<S: DatabaseSession>(
     let mut is_done = false;
     while !is_done {
         session.begin(TransactionMode::Migrate).await?;
-        let mut stepped = step(session, steps, location).await;
-        if stepped.is_ok()
+        let mut result = apply_next(session, steps, location).await;
+        if result.is_ok()
             && let Err(failure) = session.commit().await
         {
-            stepped = Err(failure);
+            result = Err(failure);
         }
-        if stepped.is_err() {
+        if result.is_err() {
             session.rollback().await;
         }
-        is_done = stepped?;
+        is_done = result?;
     }
     Ok(())
 }
 
 /// Applies one pending migration. Returns true if none is left.
-async fn step<S: DatabaseSession>(session: &mut S, steps: &[&str], location: &str) -> Result<bool, S::Failure> {
+async fn apply_next<S: DatabaseSession>(session: &mut S, steps: &[&str], location: &str) -> Result<bool, S::Failure> {
     let tables = session.tables();
     let tables = session.execute(vec![tables]).await?.into_iter().flatten();
     let tables = tables.map(|mut row| row.text()).collect::<Result<Vec<String>>>()?;
-    let is_ours = tables.iter().any(|table| table == "migrations");
-    if !is_ours && !tables.is_empty() {
-        return Err(foreign(location).into());
+    let has_migrations_table = tables.iter().any(|table| table == "migrations");
+    if !has_migrations_table && !tables.is_empty() {
+        return Err(foreign_tables(location).into());
     }
-    if !is_ours {
+    if !has_migrations_table {
         session.script("CREATE TABLE migrations (version bigint PRIMARY KEY)").await?;
     }
     let statement = SqlStatement::new("SELECT max(version) FROM migrations", []);
@@ -65,7 +65,7 @@ fn too_new(location: &str, applied: usize, supported: usize) -> Error {
     Error::new(ErrorCode::CheckpointTooNew, message).with_help("open it with the version that wrote it, or a newer one")
 }
 
-fn foreign(location: &str) -> Error {
+fn foreign_tables(location: &str) -> Error {
     Error::new(ErrorCode::ConfigInvalid, format!("{location} has tables of another program"))
         .with_help("set another location for the calendars; nothing was changed here")
 }

@@ -22,7 +22,7 @@ use super::sql_value::{RowReader, SqlStatement, SqlValue, corrupt_row};
 use super::transaction::{self, ChangeJob, DatabaseSession, TransactionMode};
 
 /// Advisory lock of migrations in any schema, held until the transaction ends.
-const LOCK: i64 = 0x6361_6c65_6e64_6172;
+const MIGRATION_LOCK: i64 = 0x6361_6c65_6e64_6172;
 /// Maximum number of pipelined statements.
 const MAX_PIPELINED: usize = 64;
 
@@ -45,22 +45,22 @@ impl PostgresDatabase {
         Ok(opened)
     }
 
-    pub(super) async fn change(&self, work: ChangeJob) -> Result<ChangeResult> {
+    pub(super) async fn change(&self, job: ChangeJob) -> Result<ChangeResult> {
         // Shared by all attempts, so that a retry continues with the decision that was made.
-        let work = Arc::new(Mutex::new(work));
-        let changing = self.connections.with_connection(|client| {
-            let (mut session, work) = (self.session(client), work.clone());
-            async move { transaction::change(&mut session, &mut *work.lock().await).await }
+        let job = Arc::new(Mutex::new(job));
+        let changed = self.connections.with_connection(|client| {
+            let (mut session, job) = (self.session(client), job.clone());
+            async move { transaction::change(&mut session, &mut *job.lock().await).await }
         });
-        changing.await
+        changed.await
     }
 
     pub(super) async fn query(&self, statements: Vec<SqlStatement>) -> Result<ResultSets> {
-        let looking = self.connections.with_connection(|client| {
+        let results = self.connections.with_connection(|client| {
             let (session, statements) = (self.session(client), statements.clone());
             async move { session.query(&statements).await }
         });
-        looking.await
+        results.await
     }
 
     fn session(&self, client: Arc<Client>) -> PostgresSession {
@@ -79,20 +79,20 @@ struct PostgresSession {
 impl PostgresSession {
     /// Reads a consistent snapshot of all tables in one round trip.
     async fn query(&self, statements: &[SqlStatement]) -> Result<ResultSets, QueryError> {
-        let begin = self.beginning(" ISOLATION LEVEL REPEATABLE READ READ ONLY");
+        let begin = self.begin_statement(" ISOLATION LEVEL REPEATABLE READ READ ONLY");
         let send =
             async |sql: &str| self.client.batch_execute(sql).await.map(|()| Vec::new()).map_err(QueryError::from);
         let mut pending: Vec<PendingQuery<'_>> = vec![Box::pin(send(&begin))];
         pending
             .extend(statements.iter().map(|statement| -> PendingQuery<'_> { Box::pin(rows(&self.client, statement)) }));
         pending.push(Box::pin(send("ROLLBACK")));
-        let mut answers = in_order(pending).await?;
-        answers.pop();
-        answers.remove(0);
-        Ok(answers)
+        let mut results = join_in_order(pending).await?;
+        results.pop();
+        results.remove(0);
+        Ok(results)
     }
 
-    fn beginning(&self, mode: &str) -> String {
+    fn begin_statement(&self, mode: &str) -> String {
         let (schema, timeout) = (&self.schema, self.timeout.as_millis().max(1));
         format!("BEGIN{mode}; SET LOCAL search_path = {schema}; SET LOCAL lock_timeout = {timeout}")
     }
@@ -110,9 +110,9 @@ impl DatabaseSession for PostgresSession {
     }
 
     async fn begin(&mut self, access: TransactionMode) -> Result<(), QueryError> {
-        self.client.batch_execute(&self.beginning("")).await?;
+        self.client.batch_execute(&self.begin_statement("")).await?;
         if access == TransactionMode::Migrate {
-            self.client.batch_execute(&format!("SELECT pg_advisory_xact_lock({LOCK})")).await?;
+            self.client.batch_execute(&format!("SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")).await?;
             let name = self.schema.trim_matches('"');
             let schema_query = "SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1";
             if self.client.query_typed(schema_query, &[(&name, Type::TEXT)]).await?.is_empty() {
@@ -123,12 +123,12 @@ impl DatabaseSession for PostgresSession {
     }
 
     async fn execute(&mut self, statements: Vec<SqlStatement>) -> Result<ResultSets, QueryError> {
-        let mut answers = Vec::with_capacity(statements.len());
-        for some in statements.chunks(MAX_PIPELINED) {
-            let pending = some.iter().map(|statement| -> PendingQuery<'_> { Box::pin(rows(&self.client, statement)) });
-            answers.extend(in_order(pending.collect()).await?);
+        let mut results = Vec::with_capacity(statements.len());
+        for batch in statements.chunks(MAX_PIPELINED) {
+            let pending = batch.iter().map(|statement| -> PendingQuery<'_> { Box::pin(rows(&self.client, statement)) });
+            results.extend(join_in_order(pending.collect()).await?);
         }
-        Ok(answers)
+        Ok(results)
     }
 
     async fn script(&mut self, sql: &str) -> Result<(), QueryError> {
@@ -148,20 +148,20 @@ impl DatabaseSession for PostgresSession {
 type PendingQuery<'a> = Pin<Box<dyn Future<Output = Result<Vec<RowReader>, QueryError>> + Send + 'a>>;
 
 /// Awaits all queries, which are sent in order. Returns the error of the first query in order that failed.
-async fn in_order(mut pending: Vec<PendingQuery<'_>>) -> Result<ResultSets, QueryError> {
-    let mut answers: Vec<Option<Result<Vec<RowReader>, QueryError>>> = pending.iter().map(|_| None).collect();
+async fn join_in_order(mut pending: Vec<PendingQuery<'_>>) -> Result<ResultSets, QueryError> {
+    let mut results: Vec<Option<Result<Vec<RowReader>, QueryError>>> = pending.iter().map(|_| None).collect();
     poll_fn(|context| {
-        for (query, answer) in pending.iter_mut().zip(&mut answers) {
+        for (query, answer) in pending.iter_mut().zip(&mut results) {
             if answer.is_none()
                 && let Poll::Ready(done) = query.as_mut().poll(context)
             {
                 *answer = Some(done);
             }
         }
-        if answers.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
+        if results.iter().all(Option::is_some) { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
-    answers.into_iter().flatten().collect()
+    results.into_iter().flatten().collect()
 }
 
 async fn rows(client: &Client, statement: &SqlStatement) -> Result<Vec<RowReader>, QueryError> {

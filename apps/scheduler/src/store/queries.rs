@@ -45,15 +45,15 @@ pub(super) fn rejected_ids(family: &str) -> SqlStatement {
     SqlStatement::new("SELECT id FROM events WHERE family = $1 AND status = 'rejected'", [family.into()])
 }
 
-fn events(family: &str, is: &str) -> [SqlStatement; 3] {
+fn events(family: &str, operator: &str) -> [SqlStatement; 3] {
     let select = |table: &str, columns: &str| {
         format!(
             "SELECT p.event, {columns} FROM {table} p JOIN events e ON e.family = p.family AND e.id = p.event \
-             WHERE p.family = $1 AND e.status {is} 'rejected' ORDER BY p.event, p.position"
+             WHERE p.family = $1 AND e.status {operator} 'rejected' ORDER BY p.event, p.position"
         )
     };
     [
-        EVENTS.select(&format!("family = $1 AND status {is} 'rejected'")),
+        EVENTS.select(&format!("family = $1 AND status {operator} 'rejected'")),
         select("participants", "p.member, p.is_required"),
         select("reservations", "p.resource"),
     ]
@@ -86,19 +86,19 @@ pub(super) fn entries_for_task(family: &str, task: &str) -> SqlStatement {
 }
 
 /// Decodes the result of [`families`].
-pub(super) fn to_families(answers: ResultSets) -> Result<Vec<Family>> {
-    answers.into_iter().flatten().map(|row| Ok(to_family(row)?.0)).collect()
+pub(super) fn to_families(result_sets: ResultSets) -> Result<Vec<Family>> {
+    result_sets.into_iter().flatten().map(|row| Ok(to_family(row)?.0)).collect()
 }
 
 /// Decodes the result of [`revision`]; `None` if there is no such family.
-pub(super) fn to_revision(answers: ResultSets) -> Result<Option<u64>> {
-    answers.into_iter().flatten().next().map(|mut row| row.number()).transpose()
+pub(super) fn to_revision(result_sets: ResultSets) -> Result<Option<u64>> {
+    result_sets.into_iter().flatten().next().map(|mut row| row.number()).transpose()
 }
 
 /// Decodes the result of [`select_snapshot`]; `None` if there is no such family.
-pub(super) fn to_snapshot(answers: ResultSets) -> Result<Option<CalendarSnapshot>> {
-    let mut answers = answers.into_iter();
-    let mut next = || answers.next().unwrap_or_default().into_iter();
+pub(super) fn to_snapshot(result_sets: ResultSets) -> Result<Option<CalendarSnapshot>> {
+    let mut result_sets = result_sets.into_iter();
+    let mut next = || result_sets.next().unwrap_or_default().into_iter();
     let Some(family) = next().next() else { return Ok(None) };
     let (family, revision) = to_family(family)?;
     let mut snapshot = CalendarSnapshot::new(family);
@@ -108,7 +108,7 @@ pub(super) fn to_snapshot(answers: ResultSets) -> Result<Option<CalendarSnapshot
     snapshot.resources = by_id(next().map(to_resource), |resource| &resource.id)?;
     snapshot.rules = by_id(next().map(to_rule), |rule| &rule.id)?;
     snapshot.conflicts = by_id(next().map(to_conflict), |conflict| &conflict.id)?;
-    for event in to_events(answers.collect())? {
+    for event in to_events(result_sets.collect())? {
         snapshot.apply(CalendarChange::Event(Box::new(event)));
     }
     Ok(Some(snapshot))
@@ -122,9 +122,9 @@ fn by_id<T: Clone>(
 }
 
 /// Decodes the result of [`rejected`], and the last three result sets of [`select_snapshot`].
-pub(super) fn to_events(answers: ResultSets) -> Result<Vec<Event>> {
-    let mut answers = answers.into_iter();
-    let (events, participants, resources) = (answers.next(), answers.next(), answers.next());
+pub(super) fn to_events(result_sets: ResultSets) -> Result<Vec<Event>> {
+    let mut result_sets = result_sets.into_iter();
+    let (events, participants, resources) = (result_sets.next(), result_sets.next(), result_sets.next());
     let mut participants_by_event: BTreeMap<String, Vec<Participant>> = BTreeMap::new();
     for mut row in participants.into_iter().flatten() {
         let event_participants = participants_by_event.entry(row.text()?).or_default();
@@ -144,9 +144,9 @@ pub(super) fn to_events(answers: ResultSets) -> Result<Vec<Event>> {
 }
 
 /// Decodes the result of [`entries`] and the other queries of audit entries.
-pub(super) fn to_entries(answers: ResultSets) -> Result<Vec<AuditEntry>> {
+pub(super) fn to_entries(result_sets: ResultSets) -> Result<Vec<AuditEntry>> {
     let mut entries: Vec<AuditEntry> = Vec::new();
-    for mut row in answers.into_iter().flatten() {
+    for mut row in result_sets.into_iter().flatten() {
         let (revision, _position) = (row.number()?, row.number::<u64>()?);
         let (at, actor, action, undoes) = (row.micros()?, row.text()?, row.text()?, row.maybe_number()?);
         let image =
@@ -205,7 +205,7 @@ fn to_event(mut row: RowReader) -> Result<Event> {
     let span = TimeRange::new(row.time()?, row.time()?)
         .ok_or_else(|| corrupt_row(format!("event `{id}` ends before it starts")))?;
     let (zone, is_all_day) = (row.text()?, row.flag()?);
-    let (rule, left_out, added) = (row.maybe_text()?, row.json()?, row.json()?);
+    let (rule, exdates, rdates) = (row.maybe_text()?, row.json()?, row.json()?);
     let (series, series_start) = (row.maybe_text()?, row.maybe_local_datetime()?);
     Ok(Event {
         id,
@@ -217,7 +217,7 @@ fn to_event(mut row: RowReader) -> Result<Event> {
         is_all_day,
         participants: Vec::new(),
         resources: Vec::new(),
-        recurrence: rule.map(|rule| Recurrence { rule, exdates: left_out, rdates: added }),
+        recurrence: rule.map(|rule| Recurrence { rule, exdates, rdates }),
         recurrence_override: series.zip(series_start).map(|(series, start)| RecurrenceOverride { series, start }),
         priority: row.word()?,
         flexibility: row.word()?,

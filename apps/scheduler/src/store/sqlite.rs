@@ -21,7 +21,7 @@ use super::sql_value::{RowReader, SqlStatement, SqlValue, corrupt_row};
 use super::transaction::{self, ChangeJob, DatabaseSession, TransactionMode};
 
 /// Busy timeout of one attempt.
-const BUSY: Duration = Duration::from_millis(200);
+const BUSY_TIMEOUT: Duration = Duration::from_millis(200);
 /// First and longest delay between two attempts.
 const RETRY_DELAYS: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(500));
 
@@ -46,24 +46,24 @@ impl SqliteDatabase {
         let opened = Self { database_path: database_path.clone(), writer, reader, timeout };
         let shared_path = database_path.clone();
         opened
-            .work(&opened.writer, move |connection| {
-                shared_path.make()?;
+            .with_connection(&opened.writer, move |connection| {
+                shared_path.create_folder()?;
                 if connection.is_none() {
                     *connection = Some(shared_path.connect(OpenFlags::SQLITE_OPEN_CREATE)?);
                 }
                 let session = &mut SqliteSession::new(connection, &shared_path)?;
-                wait(migrations::migrate(session, migrations::SQLITE, &shared_path.name()))
+                block_on(migrations::migrate(session, migrations::SQLITE, &shared_path.name()))
             })
             .await?;
         Ok(opened)
     }
 
-    pub(super) async fn change(&self, mut work: ChangeJob) -> Result<ChangeResult> {
+    pub(super) async fn change(&self, mut job: ChangeJob) -> Result<ChangeResult> {
         let database_path = self.database_path.clone();
         let task = move |connection: &mut Option<Connection>| {
-            wait(transaction::change(&mut SqliteSession::new(connection, &database_path)?, &mut work))
+            block_on(transaction::change(&mut SqliteSession::new(connection, &database_path)?, &mut job))
         };
-        self.work(&self.writer, task).await
+        self.with_connection(&self.writer, task).await
     }
 
     pub(super) async fn query(&self, statements: Vec<SqlStatement>) -> Result<ResultSets> {
@@ -75,32 +75,33 @@ impl SqliteDatabase {
             open.run("ROLLBACK")?;
             answers
         };
-        self.work(&self.reader, task).await
+        self.with_connection(&self.reader, task).await
     }
 
     /// Runs a task with a connection, and retries while the file is locked and the timeout has not passed.
-    async fn work<T: Send + 'static>(
+    async fn with_connection<T: Send + 'static>(
         &self,
         slot: &ConnectionSlot,
         mut task: impl FnMut(&mut Option<Connection>) -> Result<T, SqliteFailure> + Send + 'static,
     ) -> Result<T> {
-        let (started, mut pause) = (Instant::now(), RETRY_DELAYS.0);
+        let (started, mut delay) = (Instant::now(), RETRY_DELAYS.0);
         loop {
             let (mut slot, database_path) = (slot.clone().lock_owned().await, self.database_path.clone());
-            let trying = tokio::task::spawn_blocking(move || {
+            let attempt = tokio::task::spawn_blocking(move || {
                 let answer = task(&mut slot);
                 if matches!(&answer, Err(SqliteFailure::Database(error)) if database_path.poisons_connection(error)) {
                     *slot = None;
                 }
                 (answer, task)
             });
-            let (answer, same) = trying.await.map_err(|error| Error::internal(format!("a change failed: {error}")))?;
-            task = same;
+            let (answer, returned_task) =
+                attempt.await.map_err(|error| Error::internal(format!("a change failed: {error}")))?;
+            task = returned_task;
             match answer {
                 Ok(answer) => return Ok(answer),
                 Err(SqliteFailure::Database(error)) if is_transient(&error) && started.elapsed() < self.timeout => {
-                    tokio::time::sleep(pause).await;
-                    pause = (pause * 2).min(RETRY_DELAYS.1);
+                    tokio::time::sleep(delay).await;
+                    delay = (delay * 2).min(RETRY_DELAYS.1);
                 }
                 Err(failure) => return Err(failure.into_error(&self.database_path.name())),
             }
@@ -109,7 +110,7 @@ impl SqliteDatabase {
 }
 
 /// Runs a future that never waits, on a blocking thread.
-fn wait<F: Future>(future: F) -> F::Output {
+fn block_on<F: Future>(future: F) -> F::Output {
     Handle::current().block_on(future)
 }
 
@@ -123,7 +124,7 @@ impl DatabasePath {
     }
 
     /// Creates the folder of the file.
-    fn make(&self) -> Result<(), SqliteFailure> {
+    fn create_folder(&self) -> Result<(), SqliteFailure> {
         let Some(folder) = self.0.as_deref().and_then(Path::parent) else { return Ok(()) };
         std::fs::create_dir_all(folder).map_err(|error| {
             let message = format!("cannot create the folder of {}: {error}", self.name());
@@ -131,13 +132,13 @@ impl DatabasePath {
         })
     }
 
-    fn connect(&self, more: OpenFlags) -> Result<Connection, SqliteFailure> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | more;
+    fn connect(&self, extra_flags: OpenFlags) -> Result<Connection, SqliteFailure> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | extra_flags;
         let connection = match &self.0 {
             Some(path) => Connection::open_with_flags(path, flags)?,
             None => Connection::open_in_memory()?,
         };
-        connection.busy_timeout(BUSY)?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
         connection.set_prepared_statement_cache_capacity(64);
         if self.0.is_some() {
             connection.pragma_update(None, "journal_mode", "WAL")?;
@@ -148,7 +149,7 @@ impl DatabasePath {
     }
 
     /// Returns true if the file was removed. Writes to a removed file would be lost with the process.
-    fn is_gone(&self) -> bool {
+    fn is_removed(&self) -> bool {
         self.0.as_ref().is_some_and(|path| !path.exists())
     }
 
@@ -169,7 +170,7 @@ struct SqliteSession<'a>(&'a mut Connection);
 
 impl<'a> SqliteSession<'a> {
     fn new(connection: &'a mut Option<Connection>, database_path: &DatabasePath) -> Result<Self, SqliteFailure> {
-        if database_path.is_gone() {
+        if database_path.is_removed() {
             *connection = None;
         }
         if connection.is_none() {
@@ -294,22 +295,22 @@ fn is_transient(error: &rusqlite::Error) -> bool {
 }
 
 fn describe(error: &rusqlite::Error, name: &str) -> Error {
-    let outage = |message: String, help: &str| Error::new(ErrorCode::StoreUnavailable, message).with_help(help);
+    let unavailable = |message: String, help: &str| Error::new(ErrorCode::StoreUnavailable, message).with_help(help);
     let described = match error.sqlite_error_code() {
         Some(SqliteErrorCode::DatabaseBusy | SqliteErrorCode::DatabaseLocked) => {
-            outage(format!("{name} is locked by another process"), "nothing was written; try again")
+            unavailable(format!("{name} is locked by another process"), "nothing was written; try again")
         }
         Some(SqliteErrorCode::DiskFull) => {
-            outage(format!("the disk of {name} is full"), "nothing was written; free some space and try again")
+            unavailable(format!("the disk of {name} is full"), "nothing was written; free some space and try again")
         }
         Some(SqliteErrorCode::CannotOpen) => {
-            outage(format!("{name} cannot be opened"), "check that the file exists and is writable")
+            unavailable(format!("{name} cannot be opened"), "check that the file exists and is writable")
         }
         Some(SqliteErrorCode::SystemIoFailure) => {
-            outage(format!("reading or writing {name} failed"), "check the disk, then try again")
+            unavailable(format!("reading or writing {name} failed"), "check the disk, then try again")
         }
         Some(SqliteErrorCode::ReadOnly | SqliteErrorCode::PermissionDenied) => {
-            outage(format!("{name} cannot be written"), "grant write permission for the file and its folder")
+            unavailable(format!("{name} cannot be written"), "grant write permission for the file and its folder")
                 .with_retryable(false)
         }
         Some(SqliteErrorCode::NotADatabase | SqliteErrorCode::DatabaseCorrupt) => {

@@ -78,10 +78,10 @@ pub(super) struct ChangeJob {
 /// Runs a change in one transaction: everything is written, or nothing.
 pub(super) async fn change<S: DatabaseSession>(
     session: &mut S,
-    work: &mut ChangeJob,
+    job: &mut ChangeJob,
 ) -> Result<ChangeResult, S::Failure> {
     session.begin(TransactionMode::Write).await?;
-    let mut changed = change_in_transaction(session, work).await;
+    let mut changed = change_in_transaction(session, job).await;
     if changed.is_ok()
         && let Err(failure) = session.commit().await
     {
@@ -95,25 +95,25 @@ pub(super) async fn change<S: DatabaseSession>(
 
 async fn change_in_transaction<S: DatabaseSession>(
     session: &mut S,
-    work: &mut ChangeJob,
+    job: &mut ChangeJob,
 ) -> Result<ChangeResult, S::Failure> {
-    if let Some(family) = &work.creation {
+    if let Some(family) = &job.creation {
         session.execute(vec![upserts::insert_family_if_missing(family)?]).await?;
     }
-    let mut lock = queries::revision(&work.family);
+    let mut lock = queries::revision(&job.family);
     lock.sql.to_mut().push_str(S::LOCK);
     let revision =
-        queries::to_revision(session.execute(vec![lock]).await?)?.ok_or_else(|| family_not_found(&work.family))?;
-    let (snapshot, decision) = match work.decided.take() {
-        None => decide(session, work, revision).await?,
+        queries::to_revision(session.execute(vec![lock]).await?)?.ok_or_else(|| family_not_found(&job.family))?;
+    let (snapshot, decision) = match job.decided.take() {
+        None => decide(session, job, revision).await?,
         Some(decided) if decided.0.revision == revision => decided,
-        Some(_) => return reconcile_after_retry(session, work).await,
+        Some(_) => return reconcile_after_retry(session, job).await,
     };
-    work.decided = Some((snapshot.clone(), decision.clone()));
+    job.decided = Some((snapshot.clone(), decision.clone()));
     let rejected = rejected(session, &snapshot, &decision.changes).await?;
-    let plan = block_in_place(|| WritePlan::new(&snapshot, &rejected, decision, &work.author, work.scan))?;
+    let plan = block_in_place(|| WritePlan::new(&snapshot, &rejected, decision, &job.author, job.scan))?;
     let (statements, changed) = (plan.statements.clone(), plan.changed());
-    work.planned = Some(plan);
+    job.planned = Some(plan);
     session.execute(statements).await?;
     Ok(changed)
 }
@@ -121,23 +121,23 @@ async fn change_in_transaction<S: DatabaseSession>(
 /// Calls `decide` with the current calendar.
 async fn decide<S: DatabaseSession>(
     session: &mut S,
-    work: &mut ChangeJob,
+    job: &mut ChangeJob,
     revision: u64,
 ) -> Result<(Arc<CalendarSnapshot>, ChangeDecision), S::Failure> {
-    let snapshot = match &work.last_seen_snapshot {
+    let snapshot = match &job.last_seen_snapshot {
         Some(snapshot) if snapshot.revision == revision => snapshot.clone(),
         _ => {
-            let snapshot = queries::to_snapshot(session.execute(queries::select_snapshot(&work.family)).await?)?;
-            Arc::new(snapshot.ok_or_else(|| family_not_found(&work.family))?)
+            let snapshot = queries::to_snapshot(session.execute(queries::select_snapshot(&job.family)).await?)?;
+            Arc::new(snapshot.ok_or_else(|| family_not_found(&job.family))?)
         }
     };
-    let lately = work.since.map(|since| queries::entries_since(&work.family, since));
-    let done = work.author.task.as_ref().map(|task| queries::entries_for_task(&work.family, task));
-    let entries = match lately.or(done) {
+    let recent = job.since.map(|since| queries::entries_since(&job.family, since));
+    let done = job.author.task.as_ref().map(|task| queries::entries_for_task(&job.family, task));
+    let entries = match recent.or(done) {
         Some(entries) => queries::to_entries(session.execute(vec![entries]).await?)?,
         None => Vec::new(),
     };
-    let decide = work.decide.take().ok_or_else(|| Error::internal("the change was computed twice"))?;
+    let decide = job.decide.take().ok_or_else(|| Error::internal("the change was computed twice"))?;
     let decision = block_in_place(|| decide(&snapshot, &entries))?;
     Ok((snapshot, decision))
 }
@@ -155,16 +155,16 @@ fn block_in_place<T>(compute: impl FnOnce() -> T) -> T {
 /// response lost.
 async fn reconcile_after_retry<S: DatabaseSession>(
     session: &mut S,
-    work: &mut ChangeJob,
+    job: &mut ChangeJob,
 ) -> Result<ChangeResult, S::Failure> {
-    if let Some(plan) = work.planned.as_ref().filter(|plan| !plan.entry.images.is_empty()) {
-        let entry = queries::entry(&work.family, plan.entry.revision);
+    if let Some(plan) = job.planned.as_ref().filter(|plan| !plan.entry.images.is_empty()) {
+        let entry = queries::entry(&job.family, plan.entry.revision);
         let entries = queries::to_entries(session.execute(vec![entry]).await?)?;
         if entries.first() == Some(&plan.entry) {
             return Ok(plan.changed());
         }
     }
-    let message = format!("the calendar of `{}` was changed while the database was unavailable", work.family);
+    let message = format!("the calendar of `{}` was changed while the database was unavailable", job.family);
     Err(Error::new(ErrorCode::StoreUnavailable, message).with_help("nothing was written; try again").into())
 }
 

@@ -48,17 +48,17 @@ impl CalendarStore {
     /// parent.
     pub async fn undo(&self, family: &str, user_id: &str, now: Time) -> Result<UndoOutcome> {
         let outcome = Arc::new(OnceLock::new());
-        let (outcome_cell, person) = (outcome.clone(), user_id.to_owned());
+        let (outcome_cell, user) = (outcome.clone(), user_id.to_owned());
         let decide = move |snapshot: &CalendarSnapshot, entries: &[AuditEntry]| {
-            let rejection = match find(entries, &person) {
+            let rejection = match find(entries, &user) {
                 None => UndoOutcome::NothingToUndo,
                 Some(entry) => match touched_since(entries, entry) {
                     touched if touched.is_empty() => {
                         let changes = reverse(entry, now)?;
-                        check_right(snapshot, entry, &changes, &person)?;
+                        require_permission(snapshot, entry, &changes, &user)?;
                         let check =
-                            UndoCheck { snapshot, then: before(snapshot, entries, entry)?, changes: &changes, now };
-                        match check.missing(&person)? {
+                            UndoCheck { snapshot, original: before(snapshot, entries, entry)?, changes: &changes, now };
+                        match check.blocking_conflicts(&user)? {
                             blocking if blocking.is_empty() => {
                                 return Ok(ChangeDecision { changes, undoes: Some(entry.revision) });
                             }
@@ -72,27 +72,30 @@ impl CalendarStore {
             let _ = outcome_cell.set(rejection);
             Ok(Vec::new().into())
         };
-        let work = self.work(family, (user_id, "undo"), Box::new(decide))?;
+        let job = self.change_job(family, (user_id, "undo"), Box::new(decide))?;
         let since = Some(now.as_unix_micros().saturating_sub(UNDO_WINDOW_MICROS));
-        let changed = self.run(ChangeJob { since, ..work }).await?;
+        let changed = self.run(ChangeJob { since, ..job }).await?;
         Ok(outcome.get().cloned().unwrap_or(UndoOutcome::Done(changed)))
     }
 }
 
 /// Returns the undone revisions and the revisions that undid them; each pair has no effect.
 fn undone_revisions(entries: &[AuditEntry]) -> BTreeSet<u64> {
-    let undone = |entry: &AuditEntry| entry.undoes.map(|undone| [entry.revision, undone]);
-    entries.iter().filter_map(undone).flatten().collect()
+    let pair = |entry: &AuditEntry| entry.undoes.map(|undone| [entry.revision, undone]);
+    entries.iter().filter_map(pair).flatten().collect()
 }
 
 /// Returns the newest visible change of a member that was not undone.
 fn find<'a>(entries: &'a [AuditEntry], user_id: &str) -> Option<&'a AuditEntry> {
-    let settled = undone_revisions(entries);
-    let is_open = |entry: &&AuditEntry| entry.actor == user_id && !settled.contains(&entry.revision);
-    let is_birth = |entry: &AuditEntry| {
+    let undone = undone_revisions(entries);
+    let is_candidate = |entry: &&AuditEntry| entry.actor == user_id && !undone.contains(&entry.revision);
+    let creates_family = |entry: &AuditEntry| {
         entry.images.iter().any(|image| image.kind == RecordKind::Family && image.before.is_none())
     };
-    entries.iter().filter(is_open).find(|entry| entry.images.iter().any(is_visible_change) && !is_birth(entry))
+    entries
+        .iter()
+        .filter(is_candidate)
+        .find(|entry| entry.images.iter().any(is_visible_change) && !creates_family(entry))
 }
 
 /// Returns true if the change is visible to the family. Changes of proposals are not.
@@ -106,7 +109,7 @@ fn is_visible_change(image: &RecordChange) -> bool {
 }
 
 /// Checks that the user may undo a change of the family: the user must be a parent before and after the undo.
-fn check_right(
+fn require_permission(
     snapshot: &CalendarSnapshot,
     entry: &AuditEntry,
     changes: &[CalendarChange],
@@ -118,7 +121,7 @@ fn check_right(
     if !entry.images.iter().any(is_family) {
         return Ok(());
     }
-    let after = with(snapshot, changes);
+    let after = with_changes(snapshot, changes);
     let is_parent = |snapshot: &CalendarSnapshot| {
         snapshot.members.get(user_id).is_some_and(|member| member.role == MemberRole::Parent)
     };
@@ -129,7 +132,7 @@ fn check_right(
         .with_help("only parents can do this"))
 }
 
-fn with(snapshot: &CalendarSnapshot, changes: &[CalendarChange]) -> CalendarSnapshot {
+fn with_changes(snapshot: &CalendarSnapshot, changes: &[CalendarChange]) -> CalendarSnapshot {
     let mut after = snapshot.clone();
     changes.iter().for_each(|change| after.apply(change.clone()));
     after
@@ -137,10 +140,10 @@ fn with(snapshot: &CalendarSnapshot, changes: &[CalendarChange]) -> CalendarSnap
 
 /// Returns the ids of records that later changes touched too, directly or through an instance of the same series.
 fn touched_since(entries: &[AuditEntry], entry: &AuditEntry) -> Vec<String> {
-    let settled = undone_revisions(entries);
+    let undone = undone_revisions(entries);
     let records: BTreeSet<(RecordKind, &str)> =
         entry.images.iter().map(|image| (image.kind, image.id.as_str())).collect();
-    let later = entries.iter().filter(|later| later.revision > entry.revision && !settled.contains(&later.revision));
+    let later = entries.iter().filter(|later| later.revision > entry.revision && !undone.contains(&later.revision));
     let others = later.flat_map(|later| &later.images).filter(|image| image.kind != RecordKind::Conflicts);
     let is_same = |image: &&RecordChange| {
         let mut ids = std::iter::once(image.id.as_str()).chain(series_of(image));
@@ -159,7 +162,7 @@ fn series_of(image: &RecordChange) -> impl Iterator<Item = &str> {
 fn before(snapshot: &CalendarSnapshot, entries: &[AuditEntry], entry: &AuditEntry) -> Result<CalendarSnapshot> {
     let mut since: Vec<&AuditEntry> = entries.iter().filter(|later| later.revision >= entry.revision).collect();
     since.sort_by_key(|later| Reverse(later.revision));
-    let mut then = snapshot.clone();
+    let mut original = snapshot.clone();
     for image in since.iter().flat_map(|later| &later.images) {
         let change = match image.kind {
             RecordKind::Event => Some(decode_image(&image.before)?.map_or_else(
@@ -168,16 +171,16 @@ fn before(snapshot: &CalendarSnapshot, entries: &[AuditEntry], entry: &AuditEntr
             )),
             _ => reverse_record(image)?,
         };
-        change.into_iter().for_each(|change| then.apply(change));
+        change.into_iter().for_each(|change| original.apply(change));
     }
-    Ok(then)
+    Ok(original)
 }
 
 /// The changes of an undo, with the calendars on which they are checked.
 struct UndoCheck<'a> {
     snapshot: &'a CalendarSnapshot,
     /// Calendar before the undone change.
-    then: CalendarSnapshot,
+    original: CalendarSnapshot,
     changes: &'a [CalendarChange],
     now: Time,
 }
@@ -185,13 +188,19 @@ struct UndoCheck<'a> {
 impl UndoCheck<'_> {
     /// Returns new blocking conflicts of restored events, and of resources whose capacity the undo reduces,
     /// described for a member. Conflicts that existed before the undone change are ignored.
-    fn missing(&self, user_id: &str) -> Result<Vec<Conflict>> {
-        let after = with(self.snapshot, self.changes);
-        let mut missing = Vec::new();
+    fn blocking_conflicts(&self, user_id: &str) -> Result<Vec<Conflict>> {
+        let after = with_changes(self.snapshot, self.changes);
+        let mut blocking_conflicts = Vec::new();
         let restored = self.changes.iter().filter_map(|change| self.restored_event(&after, change));
         let restored: BTreeMap<&str, &Event> = restored.map(|event| (&*event.id, event)).collect();
         for event in restored.into_values() {
-            missing.extend(conflicts::detect_new_blocking(&self.then, &after, event, self.now, user_id)?);
+            blocking_conflicts.extend(conflicts::detect_new_blocking(
+                &self.original,
+                &after,
+                event,
+                self.now,
+                user_id,
+            )?);
         }
         for change in self.changes {
             let CalendarChange::Resource(resource) = change else { continue };
@@ -202,11 +211,12 @@ impl UndoCheck<'_> {
                 conflict.kind == ConflictType::ResourceConflict
                     && conflict.id.starts_with(&format!("resource_conflict:{}:", resource.id))
             };
-            let had = scan::scan_conflicts(&self.then, self.now)?;
-            missing
-                .extend(new_blocking(scan::scan_conflicts(&after, self.now)?, &had).into_iter().filter(is_of_resource));
+            let previous = scan::scan_conflicts(&self.original, self.now)?;
+            blocking_conflicts.extend(
+                new_blocking(scan::scan_conflicts(&after, self.now)?, &previous).into_iter().filter(is_of_resource),
+            );
         }
-        Ok(missing)
+        Ok(blocking_conflicts)
     }
 
     /// Returns the confirmed event that a change restores. Removing an override restores that instance of its series.
@@ -227,11 +237,12 @@ impl UndoCheck<'_> {
 }
 
 /// Returns the blocking conflicts that did not exist before.
-fn new_blocking(conflicts: Vec<Conflict>, had: &[Conflict]) -> Vec<Conflict> {
+fn new_blocking(conflicts: Vec<Conflict>, previous: &[Conflict]) -> Vec<Conflict> {
     let is_same = |conflict: &Conflict, old: &Conflict| {
         conflict.id == old.id && conflict.conflicting_event_id == old.conflicting_event_id
     };
-    let is_new = |conflict: &Conflict| conflict.severity.is_blocking() && !had.iter().any(|old| is_same(conflict, old));
+    let is_new =
+        |conflict: &Conflict| conflict.severity.is_blocking() && !previous.iter().any(|old| is_same(conflict, old));
     conflicts.into_iter().filter(is_new).collect()
 }
 
@@ -269,9 +280,9 @@ fn reverse_record(image: &RecordChange) -> Result<Option<CalendarChange>> {
 
 fn reverse_event(image: &RecordChange, now: Time) -> Result<CalendarChange> {
     let (before, after): (Option<Event>, Option<Event>) = (decode_image(&image.before)?, decode_image(&image.after)?);
-    let was_on_its_way = before.as_ref().is_some_and(|event| event.status < EventStatus::Confirmed);
+    let was_proposed = before.as_ref().is_some_and(|event| event.status < EventStatus::Confirmed);
     Ok(match (before, after) {
-        (Some(_), Some(after)) if was_on_its_way && after.status == EventStatus::Confirmed => {
+        (Some(_), Some(after)) if was_proposed && after.status == EventStatus::Confirmed => {
             CalendarChange::Event(Box::new(Event { status: EventStatus::Rejected, updated_at: now, ..after }))
         }
         (Some(before), _) => CalendarChange::Event(Box::new(before)),

@@ -80,9 +80,9 @@ impl Table {
     /// Inserts a row, or updates the row with the same key.
     fn put(&self, cells: Vec<SqlValue>) -> SqlStatement {
         let (key, rest) = self.columns.split_at(self.key);
-        let anew: Vec<String> = rest.iter().map(|column| format!("{column} = excluded.{column}")).collect();
-        let then = format!("ON CONFLICT ({}) DO UPDATE SET {}", key.join(", "), anew.join(", "));
-        SqlStatement::new(format!("{} {then}", self.insert()), cells)
+        let assignments: Vec<String> = rest.iter().map(|column| format!("{column} = excluded.{column}")).collect();
+        let clause = format!("ON CONFLICT ({}) DO UPDATE SET {}", key.join(", "), assignments.join(", "));
+        SqlStatement::new(format!("{} {clause}", self.insert()), cells)
     }
 
     /// Inserts a row unless one with the same key exists.
@@ -185,8 +185,8 @@ pub(super) fn upsert_event(family: &str, event: &Event, is_new: bool) -> Result<
     }
     for (position, participant) in (0_u32..).zip(&event.participants) {
         let key = [family.into(), (&*event.id).into(), (&*participant.member).into()];
-        let how = [position.into(), participant.is_required.into()];
-        statements.push(PARTICIPANTS.put([&key[..], &how].concat()));
+        let details = [position.into(), participant.is_required.into()];
+        statements.push(PARTICIPANTS.put([&key[..], &details].concat()));
     }
     let state = match event.status {
         EventStatus::Proposed | EventStatus::Validated => "tentative",
@@ -196,8 +196,8 @@ pub(super) fn upsert_event(family: &str, event: &Event, is_new: bool) -> Result<
     let rule = event.recurrence.as_ref().map(|recurrence| recurrence.rule.clone());
     for (position, resource) in (0_u32..).zip(&event.resources) {
         let key = [family.into(), (&*event.id).into(), (&**resource).into(), position.into()];
-        let when = [event.span.start.into(), event.span.end.into(), (&rule).into(), state.into()];
-        statements.push(RESERVATIONS.put([key, when].concat()));
+        let times = [event.span.start.into(), event.span.end.into(), (&rule).into(), state.into()];
+        statements.push(RESERVATIONS.put([key, times].concat()));
     }
     Ok(statements)
 }
@@ -205,10 +205,10 @@ pub(super) fn upsert_event(family: &str, event: &Event, is_new: bool) -> Result<
 fn event_cells(family: &str, event: &Event) -> Result<Vec<SqlValue>> {
     #[rustfmt::skip]
     let Event {
-        id, uid, calendar, title, span, zone, is_all_day, participants: _, resources: _, recurrence, recurrence_override: exception_of,
-        priority, flexibility, status, owner, sequence, location, notes, preserved_properties: extra, created_at, updated_at,
+        id, uid, calendar, title, span, zone, is_all_day, participants: _, resources: _, recurrence,
+        recurrence_override, priority, flexibility, status, owner, sequence, location, notes, preserved_properties, created_at, updated_at,
     } = event;
-    let (rule, left_out, added) = match recurrence {
+    let (rule, exdates, rdates) = match recurrence {
         Some(recurrence) => (Some(recurrence.rule.clone()), &recurrence.exdates[..], &recurrence.rdates[..]),
         None => (None, &[][..], &[][..]),
     };
@@ -223,10 +223,10 @@ fn event_cells(family: &str, event: &Event) -> Result<Vec<SqlValue>> {
         (&**zone).into(),
         (*is_all_day).into(),
         SqlValue::Text(rule),
-        SqlValue::json(&left_out)?,
-        SqlValue::json(&added)?,
-        SqlValue::Text(exception_of.as_ref().map(|replaced| replaced.series.clone())),
-        SqlValue::Text(exception_of.as_ref().map(|replaced| replaced.start.to_string())),
+        SqlValue::json(&exdates)?,
+        SqlValue::json(&rdates)?,
+        SqlValue::Text(recurrence_override.as_ref().map(|replaced| replaced.series.clone())),
+        SqlValue::Text(recurrence_override.as_ref().map(|replaced| replaced.start.to_string())),
         SqlValue::enum_name(priority)?,
         SqlValue::enum_name(flexibility)?,
         SqlValue::enum_name(status)?,
@@ -234,7 +234,7 @@ fn event_cells(family: &str, event: &Event) -> Result<Vec<SqlValue>> {
         (*sequence).into(),
         (&**location).into(),
         (&**notes).into(),
-        SqlValue::json(extra)?,
+        SqlValue::json(preserved_properties)?,
         (*created_at).into(),
         (*updated_at).into(),
     ])

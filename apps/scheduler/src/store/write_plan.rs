@@ -63,15 +63,15 @@ impl WritePlan {
         let ChangeDecision { mut changes, undoes } = decision;
         let mut after = (**snapshot).clone();
         changes.iter().for_each(|change| after.apply(change.clone()));
-        if let Some(scan) = scan.filter(|_| wants_scan(&changes)) {
+        if let Some(scan) = scan.filter(|_| needs_scan(&changes)) {
             let conflicts = CalendarChange::Conflicts(scan(&after, author.at)?);
             after.apply(conflicts.clone());
             changes.push(conflicts);
         }
-        let ends = last_events(&changes);
-        integrity::check(snapshot, &after, &changes, &ends)?;
-        let sight = SnapshotDiff { snapshot, after: &after, rejected, ends: &ends };
-        let images = sight.images(&changes)?;
+        let final_events = final_event_states(&changes);
+        integrity::check(snapshot, &after, &changes, &final_events)?;
+        let diff = SnapshotDiff { snapshot, after: &after, rejected, final_events: &final_events };
+        let images = diff.images(&changes)?;
         let revision = snapshot.revision + u64::from(!images.is_empty());
         let ChangeAuthor { actor, action, at, task } = author.clone();
         let entry = AuditEntry { revision, at, actor, action, undoes, task, images };
@@ -79,7 +79,7 @@ impl WritePlan {
             let changed = ChangeResult { snapshot: snapshot.clone(), changes: Vec::new() };
             return Ok(Self { entry, statements: Vec::new(), changed });
         }
-        let statements = sight.statements(&entry)?;
+        let statements = diff.statements(&entry)?;
         after.revision = revision;
         Ok(Self { entry, statements, changed: ChangeResult { snapshot: Arc::new(after), changes } })
     }
@@ -91,22 +91,22 @@ impl WritePlan {
 }
 
 /// Returns true if the changes can affect conflicts and do not contain a scan result.
-fn wants_scan(changes: &[CalendarChange]) -> bool {
+fn needs_scan(changes: &[CalendarChange]) -> bool {
     let is_scanned = changes.iter().any(|change| matches!(change, CalendarChange::Conflicts(_)));
-    let matters = |change: &CalendarChange| {
+    let affects_conflicts = |change: &CalendarChange| {
         !matches!(change, CalendarChange::Family(_) | CalendarChange::Calendar(_) | CalendarChange::Conflicts(_))
     };
-    !is_scanned && changes.iter().any(matters)
+    !is_scanned && changes.iter().any(affects_conflicts)
 }
 
 /// Returns the final state of each changed event; `None` if the event is removed.
-fn last_events(changes: &[CalendarChange]) -> BTreeMap<String, Option<&Event>> {
-    let ends = changes.iter().filter_map(|change| match change {
+fn final_event_states(changes: &[CalendarChange]) -> BTreeMap<String, Option<&Event>> {
+    let final_events = changes.iter().filter_map(|change| match change {
         CalendarChange::Event(event) => Some((event.id.clone(), Some(&**event))),
         CalendarChange::RemoveEvent(id) => Some((id.clone(), None)),
         _ => None,
     });
-    ends.collect()
+    final_events.collect()
 }
 
 /// The calendar before and after the changes.
@@ -114,15 +114,15 @@ struct SnapshotDiff<'a> {
     snapshot: &'a CalendarSnapshot,
     after: &'a CalendarSnapshot,
     rejected: &'a RejectedEvents,
-    ends: &'a BTreeMap<String, Option<&'a Event>>,
+    final_events: &'a BTreeMap<String, Option<&'a Event>>,
 }
 
 impl SnapshotDiff<'_> {
     /// Returns an image of every record that differs in the end.
     fn images(&self, changes: &[CalendarChange]) -> Result<Vec<RecordChange>> {
-        let touched: BTreeSet<(RecordKind, String)> = changes.iter().map(touched).collect();
+        let record_keys: BTreeSet<(RecordKind, String)> = changes.iter().map(record_key).collect();
         let mut images = Vec::new();
-        for (kind, id) in touched {
+        for (kind, id) in record_keys {
             let (before, after) = (self.before(kind, &id)?, self.after(kind, &id)?);
             if before != after {
                 images.push(RecordChange { kind, id, before, after });
@@ -141,7 +141,7 @@ impl SnapshotDiff<'_> {
 
     fn after(&self, kind: RecordKind, id: &str) -> Result<Option<Value>> {
         match kind {
-            RecordKind::Event => image(self.ends.get(id).copied().flatten()),
+            RecordKind::Event => image(self.final_events.get(id).copied().flatten()),
             _ => record_json(self.after, kind, id),
         }
     }
@@ -159,7 +159,7 @@ impl SnapshotDiff<'_> {
         }
         statements.extend(upserts::put_entry(family, entry)?);
         statements.push(upserts::put_revision(family, entry.revision));
-        writable(&statements)?;
+        reject_nul(&statements)?;
         Ok(statements)
     }
 
@@ -178,7 +178,7 @@ impl SnapshotDiff<'_> {
                 single(self.after.resources.get(id).map(|resource| upserts::put_resource(family, resource)))
             }
             RecordKind::Rule => single(self.after.rules.get(id).map(|rule| upserts::upsert_constraint(family, rule))),
-            RecordKind::Event => match self.ends.get(id).copied().flatten() {
+            RecordKind::Event => match self.final_events.get(id).copied().flatten() {
                 Some(event) => upserts::upsert_event(family, event, image.before.is_none()),
                 None => Ok(Vec::new()),
             },
@@ -187,7 +187,7 @@ impl SnapshotDiff<'_> {
     }
 }
 
-fn touched(change: &CalendarChange) -> (RecordKind, String) {
+fn record_key(change: &CalendarChange) -> (RecordKind, String) {
     match change {
         CalendarChange::Family(family) => (RecordKind::Family, family.id.clone()),
         CalendarChange::Member(member) => (RecordKind::Member, member.id.clone()),
@@ -228,7 +228,7 @@ fn image(record: Option<&impl Serialize>) -> Result<Option<Value>> {
 }
 
 /// Rejects NUL characters, which PostgreSQL cannot store in text.
-fn writable(statements: &[SqlStatement]) -> Result<()> {
+fn reject_nul(statements: &[SqlStatement]) -> Result<()> {
     let has_nul = |cell: &SqlValue| matches!(cell, SqlValue::Text(Some(text)) if text.contains('\0'));
     match statements.iter().flat_map(|statement| &statement.cells).any(has_nul) {
         true => Err(Error::new(ErrorCode::TypeMismatch, "a text contains a NUL character").with_help("remove it")),

@@ -73,7 +73,7 @@ async fn the_diagrams_contain_all_transitions() {
         assert!(outcome.is_finished(), "{words}: {:?}", outcome.interrupts());
         let steps = outcome.state.audit_log.iter().filter(|entry| entry.contains_key("action"));
         walked.extend(steps.map(|entry| (text(&entry["from"]), text(&entry["to"]))));
-        let audit = stage.home.store.audit(&stage.home.family_id, 20).await.unwrap();
+        let audit = stage.context.store.audit(&stage.context.family_id, 20).await.unwrap();
         let own = audit.iter().filter(|entry| entry.action != "create_family");
         let images = own.flat_map(|entry| &entry.images).filter(|image| image.kind == RecordKind::Event);
         became.extend(images.map(|image| (status(image.before.as_ref()), status(image.after.as_ref()))));

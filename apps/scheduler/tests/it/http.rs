@@ -8,7 +8,9 @@ use superstep_scheduler::store::StoreLocation;
 use superstep_scheduler::{SchedulerSettings, sample};
 use superstep_server::{RateLimit, ServerConfig, Storage};
 
-use crate::test_server::{Folder, Served, pointers, served, settings, soccer, started, sunday, with};
+use crate::test_server::{
+    Folder, TestServer, pointers, settings, soccer, start_server, start_with_family, start_with_settings, sunday,
+};
 
 mod calendar_files;
 mod events;
@@ -19,7 +21,7 @@ mod permissions;
 /// R-FAM-111, R-FAM-115: a sentence creates a calendar event, and the response contains all of it.
 #[tokio::test]
 async fn a_sentence_creates_an_event() {
-    let (family, day) = (served().await, sunday(3));
+    let (family, day) = (start_server().await, sunday(3));
     let answer = family.send("mom", &soccer(day)).await;
     let keys: Vec<&String> = answer.as_object().unwrap().keys().collect();
     let expected = [
@@ -48,7 +50,7 @@ async fn a_sentence_creates_an_event() {
     assert_eq!(event["resources"], json!([{ "id": "car", "name": "car" }]));
     assert_eq!(answer["result"]["events"], json!([event]));
     let spans = answer["understood"]["found"].as_array().unwrap();
-    let parts: Vec<&str> = spans.iter().filter_map(|piece| piece["part"].as_str()).collect();
+    let parts: Vec<&str> = spans.iter().filter_map(|span| span["part"].as_str()).collect();
     for part in ["intent", "title", "date", "time", "people", "resources"] {
         assert!(parts.contains(&part), "{part}: {parts:?}");
     }
@@ -60,14 +62,14 @@ async fn a_sentence_creates_an_event() {
     let (_, listed) = family.get("/threads?user_id=mom").await;
     assert_eq!(listed["threads"][0]["workflow_id"], id);
     assert_eq!(listed["threads"][0]["title"], soccer(day));
-    assert_eq!(family.on("dad", day).await.len(), 1);
+    assert_eq!(family.events_on("dad", day).await.len(), 1);
     assert_eq!(family.get("/threads?user_id=dad").await.1["threads"], json!([]));
 }
 
 /// R-FAM-122, R-FAM-123: an invalid request is rejected before any effect, with the location of the error.
 #[tokio::test]
 async fn invalid_requests_are_rejected() {
-    let family = served().await;
+    let family = start_server().await;
     let (long, just) = ("x".repeat(2_001), "x ".repeat(1_000));
     let rows = [
         (json!({ "user_id": "mom" }), 422, "/text"),
@@ -96,7 +98,7 @@ async fn invalid_requests_are_rejected() {
 /// R-FAM-123: every route rejects users outside of the family.
 #[tokio::test]
 async fn strangers_are_rejected_on_every_route() {
-    let family = served().await;
+    let family = start_server().await;
     let routes = [
         "/settings?user_id=x",
         "/threads?user_id=x",
@@ -118,7 +120,7 @@ async fn strangers_are_rejected_on_every_route() {
     assert_eq!(family.patch("/members/mom", stranger).await.0, 403);
     assert_eq!(family.delete("/events/evt?user_id=x").await.0, 403);
     assert_eq!(family.delete("/rules/r?user_id=x").await.0, 403);
-    assert_eq!(family.bring("user_id=x", "").await.status(), 403);
+    assert_eq!(family.import_file("user_id=x", "").await.status(), 403);
     let (status, open) = family.get("/settings").await;
     assert_eq!((status, open["members"].as_array().unwrap().len(), open.get("rules")), (200, 3, None));
 }
@@ -126,7 +128,7 @@ async fn strangers_are_rejected_on_every_route() {
 /// R-FAM-111: the settings contain members, resources and permissions for the requester.
 #[tokio::test]
 async fn settings_contain_the_data_of_a_page() {
-    let (_, response) = served().await.get("/settings?user_id=emma").await;
+    let (_, response) = start_server().await.get("/settings?user_id=emma").await;
     assert_eq!(
         (&response["me"], &response["parser"]),
         (&json!("emma"), &json!({ "label": "rule-based parser", "model": null }))
@@ -147,7 +149,7 @@ async fn settings_contain_the_data_of_a_page() {
 /// and is accepted once.
 #[tokio::test]
 async fn a_conflict_triggers_a_question() {
-    let (family, day) = (served().await, sunday(3));
+    let (family, day) = (start_server().await, sunday(3));
     family.plan("mom", &format!("Schedule dentist for Emma on {day} from 14:30 to 15:30 high priority")).await;
     let paused = family.send("mom", &soccer(day)).await;
     let waiting = &paused["waiting"];
@@ -156,13 +158,13 @@ async fn a_conflict_triggers_a_question() {
     assert_eq!(waiting["conflicts"][0]["conflicting_event_title"], "Dentist");
     assert_eq!(paused["explanation"], waiting["question"]);
     assert_eq!(paused["workflow_steps"].as_array().unwrap().last().unwrap(), "resolution");
-    let tentative = family.on("dad", day).await;
+    let tentative = family.events_on("dad", day).await;
     assert!(tentative.iter().any(|event| event["is_tentative"] == true), "{tentative:?}");
 
     for invalid in [json!({ "resolution_id": "res_99" }), json!({}), json!({ "confirm": true }), json!("res_1")] {
         let (status, problem) = family.answer("mom", &paused, invalid.clone()).await;
         assert_eq!((status, &problem["code"]), (422, &json!("SS-019")), "{invalid}: {problem}");
-        assert!(pointers(&problem).iter().all(|place| place.starts_with("/answer")), "{problem}");
+        assert!(pointers(&problem).iter().all(|pointer| pointer.starts_with("/answer")), "{problem}");
     }
     assert_eq!(family.answer("dad", &paused, json!({ "resolution_id": "res_1" })).await.0, 403);
     let mut other = paused.clone();
@@ -181,19 +183,19 @@ async fn a_conflict_triggers_a_question() {
 /// R-FAM-83, R-FAM-87: declining all resolutions plans nothing, and the response says so.
 #[tokio::test]
 async fn declined_resolutions_plan_nothing() {
-    let (family, day) = (served().await, sunday(3));
+    let (family, day) = (start_server().await, sunday(3));
     family.plan("mom", &format!("Schedule dentist for Emma on {day} from 14:30 to 15:30")).await;
     let paused = family.send("mom", &soccer(day)).await;
     let (_, done) = family.answer("mom", &paused, json!({ "decline": true })).await;
     assert_eq!((&done["status"], &done["result"]["action"]), (&json!("completed"), &json!("declined")), "{done}");
-    assert_eq!(family.on("mom", day).await.len(), 1);
+    assert_eq!(family.events_on("mom", day).await.len(), 1);
 }
 
 /// R-FAM-117, R-FAM-124, R-FAM-125, R-FAM-126, R-FAM-127: an ambiguous sentence triggers a question and writes
 /// nothing.
 #[tokio::test]
 async fn an_ambiguous_sentence_triggers_a_question() {
-    let (family, day) = (served().await, sunday(3));
+    let (family, day) = (start_server().await, sunday(3));
     for hour in [9, 11] {
         family.plan("mom", &format!("Schedule dentist for Emma on {day} at {hour}am")).await;
     }
@@ -216,19 +218,19 @@ async fn an_ambiguous_sentence_triggers_a_question() {
         assert!(choice.is_none_or(has), "{text}: {choices:?}");
         assert_eq!(family.answer("mom", &paused, json!({ "text": " " })).await.0, 422, "{text}");
     }
-    assert_eq!(family.on("mom", day).await.len(), 2);
+    assert_eq!(family.events_on("mom", day).await.len(), 2);
     let paused = family.send("mom", "Do the thing with grandma").await;
     let words = json!({ "text": format!("dinner with grandma on {day} at 18:00") });
     let (_, done) = family.answer("mom", &paused, words).await;
     assert_eq!(done["status"], "completed", "{done}");
     let user_messages = done["messages"].as_array().unwrap().iter().filter(|line| line["role"] == "user").count();
-    assert_eq!((user_messages, family.on("mom", day).await.len()), (2, 3));
+    assert_eq!((user_messages, family.events_on("mom", day).await.len()), (2, 3));
 }
 
 /// R-FAM-118, R-FAM-109: a query is answered without changes; the query route rejects other sentences.
 #[tokio::test]
 async fn a_question_changes_nothing() {
-    let family = served().await;
+    let family = start_server().await;
     let query_body = |text: &str| json!({ "text": text, "user_id": "emma" });
     // Far in the future, because nothing may be left of the current weekend.
     let (status, answer) = family.post("/query", query_body(&format!("When is everyone free on {}?", sunday(3)))).await;
@@ -247,7 +249,7 @@ async fn a_question_changes_nothing() {
 /// R-FAM-22, R-FAM-23: a conversation continues and describes only its last request; other users cannot access it.
 #[tokio::test]
 async fn a_conversation_continues() {
-    let (family, day) = (served().await, sunday(3));
+    let (family, day) = (start_server().await, sunday(3));
     let first = family.send("mom", &soccer(day)).await;
     let body =
         |user: &str, text: &str| json!({ "text": text, "user_id": user, "conversation_id": first["workflow_id"] });
@@ -264,21 +266,21 @@ async fn a_conversation_continues() {
 /// R-FAM-93: a new request replaces an open question, and its proposal is removed from the calendar.
 #[tokio::test]
 async fn a_new_request_replaces_an_open_question() {
-    let (family, day) = (served().await, sunday(3));
+    let (family, day) = (start_server().await, sunday(3));
     family.plan("mom", &format!("Schedule dentist for Emma on {day} from 14:30 to 15:30")).await;
     let paused = family.send("mom", &soccer(day)).await;
-    assert_eq!(family.on("mom", day).await.len(), 2);
+    assert_eq!(family.events_on("mom", day).await.len(), 2);
     let body =
         json!({ "text": "What is on this weekend?", "user_id": "mom", "conversation_id": paused["workflow_id"] });
     assert_eq!(family.post("/events", body).await.0, 200);
-    assert_eq!(family.on("mom", day).await.len(), 1);
+    assert_eq!(family.events_on("mom", day).await.len(), 1);
 }
 
 /// R-FAM-120, R-FAM-91, R-FAM-22: two parents concurrently book the car for the same hour; one gets it, the other gets
 /// a conflict.
 #[tokio::test]
 async fn one_of_two_parents_books_the_car() {
-    let family = served().await;
+    let family = start_server().await;
     for weeks in 3..7 {
         let day = sunday(weeks);
         let shop = |member: &str| format!("Schedule shopping for {member} on {day} at 10am with the car");
@@ -296,15 +298,16 @@ async fn one_of_two_parents_books_the_car() {
         assert_eq!(statuses, ["awaiting_user", "completed"], "{mom} {dad}");
         let paused = if mom["status"] == "awaiting_user" { &mom } else { &dad };
         assert_eq!(paused["waiting"]["conflicts"][0]["type"], "resource_conflict", "{paused}");
-        let confirmed = family.on("mom", day).await.iter().filter(|event| event["is_tentative"] == false).count();
+        let confirmed =
+            family.events_on("mom", day).await.iter().filter(|event| event["is_tentative"] == false).count();
         assert_eq!(confirmed, 1);
     }
 }
 
-async fn on_files(folder: &Folder) -> Served {
+async fn on_files(folder: &Folder) -> TestServer {
     let location = StoreLocation::Sqlite(folder.path().join("scheduler.db"));
     let stores = Storage::sqlite(folder.path().join("threads.db")).await.unwrap();
-    started(with_locks(settings(location, sample::empty_family())), ServerConfig::new(stores)).await
+    start_with_settings(with_locks(settings(location, sample::empty_family())), ServerConfig::new(stores)).await
 }
 
 /// Shortens the timeout of the calendar for tests that wait for it.
@@ -328,7 +331,7 @@ async fn a_question_is_there_after_a_restart() {
     assert_eq!(second.get("/settings?user_id=mom").await.1["feed"], feed, "an address that was given stays good");
     let (status, done) = second.answer("mom", &paused, json!({ "resolution_id": "res_1" })).await;
     assert_eq!((status, &done["status"]), (200, &json!("completed")), "{done}");
-    assert_eq!(second.on("mom", day).await.len(), 2);
+    assert_eq!(second.events_on("mom", day).await.len(), 2);
 }
 
 /// R-FAM-132: a locked calendar is retried, then the response is 503; the state is failed, nothing is written
@@ -348,7 +351,7 @@ async fn a_locked_calendar_is_retried_and_reported() {
     assert_eq!(failed["status"], "failed", "{failed}");
     let errors = failed["errors"].as_array().unwrap();
     assert!(errors.len() > 1 && errors.iter().all(|error| error["error_type"] == "StoreUnavailable"), "{failed}");
-    assert!(family.on("mom", day).await.is_empty());
+    assert!(family.events_on("mom", day).await.is_empty());
     family.plan("mom", &soccer(day)).await;
 }
 
@@ -362,7 +365,7 @@ async fn a_confirmation_is_requested_once() {
     snapshot.apply(superstep_scheduler::calendar::CalendarChange::Family(always));
     let location = StoreLocation::Sqlite(folder.path().join("scheduler.db"));
     let settings = with_locks(settings(location, snapshot));
-    let family = started(settings, ServerConfig::new(Storage::memory())).await;
+    let family = start_with_settings(settings, ServerConfig::new(Storage::memory())).await;
     let paused = family.send("mom", &soccer(day)).await;
     assert_eq!(paused["waiting"]["kind"], "confirmation", "{paused}");
     let holder = Connection::open(folder.path().join("scheduler.db")).unwrap();
@@ -407,7 +410,7 @@ async fn the_initial_family_is_created_once() {
     let folder = Folder::new();
     let open = || async {
         let location = StoreLocation::Sqlite(folder.path().join("scheduler.db"));
-        started(settings(location, sample::family()), ServerConfig::new(Storage::memory())).await
+        start_with_settings(settings(location, sample::family()), ServerConfig::new(Storage::memory())).await
     };
     let family = open().await;
     let path = "/events?user_id=mom&from=2026-01-12T00:00:00-05:00&to=2026-01-19T00:00:00-05:00";
@@ -426,7 +429,7 @@ async fn the_initial_family_is_created_once() {
 async fn requests_per_address_are_limited() {
     let rate_limit = RateLimit { max_requests: 1, window: Duration::from_secs(60), max_concurrent: 9 };
     let limited = SchedulerSettings { rate_limit, ..settings(StoreLocation::Memory, sample::empty_family()) };
-    let family = started(limited, ServerConfig::new(Storage::memory())).await;
+    let family = start_with_settings(limited, ServerConfig::new(Storage::memory())).await;
     let paused = family.send("mom", "Do the thing with grandma").await;
     let body = json!({ "text": "Piano", "user_id": "mom" });
     let response = family.client.post(family.url("/events")).json(&body).send().await.unwrap();
@@ -443,13 +446,13 @@ async fn a_family_with_always_ask_confirms_every_change() {
     let mut snapshot = sample::empty_family();
     let always = superstep_scheduler::calendar::Family { always_ask: true, ..(*snapshot.family).clone() };
     snapshot.apply(superstep_scheduler::calendar::CalendarChange::Family(always));
-    let (family, day) = (with(snapshot).await, sunday(3));
+    let (family, day) = (start_with_family(snapshot).await, sunday(3));
     for (confirm, action, count) in [(false, "declined", 0), (true, "created", 1)] {
         let paused = family.send("mom", &soccer(day)).await;
         assert_eq!(paused["waiting"]["kind"], "confirmation", "{paused}");
         assert_eq!(paused["workflow_steps"].as_array().unwrap().last().unwrap(), "confirm_event");
         let (_, done) = family.answer("mom", &paused, json!({ "confirm": confirm })).await;
         assert_eq!(done["result"]["action"], action, "{done}");
-        assert_eq!(family.on("mom", day).await.len(), count);
+        assert_eq!(family.events_on("mom", day).await.len(), count);
     }
 }

@@ -87,7 +87,7 @@ pub(super) fn take(snapshot: &mut CalendarSnapshot, file: impl AsRef<[u8]>) -> I
 
 /// Exports a complete calendar.
 pub(super) fn written(snapshot: &CalendarSnapshot) -> String {
-    export(snapshot, &ExportOptions { reader: ExportAudience::FullBackup, calendar: None }).unwrap()
+    export(snapshot, &ExportOptions { audience: ExportAudience::FullBackup, calendar: None }).unwrap()
 }
 
 /// Returns a calendar file with these lines.

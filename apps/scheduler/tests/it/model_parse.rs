@@ -17,7 +17,7 @@ use superstep_scheduler::state::{FamilySchedulerState, WorkflowStatus, WorkflowS
 use superstep_scheduler::state_utils::new_turn;
 
 use crate::fixtures::{now, time};
-use crate::requests::{SOCCER, Stage, dentist, stopped};
+use crate::requests::{SOCCER, Stage, dentist, stopped_clock};
 
 /// Returns a model parse of [`SOCCER`] with some fields replaced.
 fn soccer(otherwise: Value) -> String {
@@ -461,9 +461,9 @@ impl Model for Silent {
 #[tokio::test]
 async fn a_model_timeout_falls_back_to_the_rules() {
     let stage = Stage::with_model(Vec::new(), Silent).await;
-    let clock = stopped();
+    let clock = stopped_clock();
     let turn = new_turn(SOCCER, "mom", &stage.thread, now());
-    let run = stage.graph.invoke(turn).thread(&*stage.thread).context(stage.home.clone()).clock(clock.clone());
+    let run = stage.graph.invoke(turn).thread(&*stage.thread).context(stage.context.clone()).clock(clock.clone());
     let later = async {
         while clock.sleepers() == 0 {
             tokio::task::yield_now().await;
@@ -541,7 +541,7 @@ async fn live(
         true => stage.graph.continue_thread(thread),
         false => stage.graph.invoke(new_turn(SOCCER, "mom", thread, now())).thread(thread),
     };
-    run.context(stage.home.clone()).checkpointer(disk).clock(stopped()).await
+    run.context(stage.context.clone()).checkpointer(disk).clock(stopped_clock()).await
 }
 
 /// R-FAM-110: after a crash at any write, a recorded model response is not requested again.

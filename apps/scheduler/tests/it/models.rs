@@ -92,12 +92,12 @@ proptest! {
 /// event type have defaults.
 #[test]
 fn parser_data_has_defaults() {
-    let least: NlParserData = from_json(json!({ "event_type": "query" })).unwrap();
+    let minimal: NlParserData = from_json(json!({ "event_type": "query" })).unwrap();
     let full = json!({
         "event_type": "query", "title": null, "start_time": null, "end_time": null, "participants": [], "resources": [],
         "recurrence_rule": null, "priority": null, "flexibility": null,
     });
-    assert_eq!(serde_json::to_value(&least).unwrap(), full);
+    assert_eq!(serde_json::to_value(&minimal).unwrap(), full);
     round::<NlParserData>(&json!({
         "event_type": "create", "title": "Soccer", "start_time": "2026-01-10T14:00:00-05:00",
         "end_time": "2026-01-10T15:00:00-05:00", "participants": ["emma"], "resources": ["car"],
@@ -138,8 +138,8 @@ fn time_slots_are_validated() {
     assert!(backwards.contains("end_time"), "{backwards}");
     let score = validation_error::<TimeSlot>(slot("2026-01-10T14:00:00Z", "2026-01-10T15:00:00Z", 1.5));
     assert!(score.contains("score is 1.5"), "{score}");
-    let least: SchedulingData = from_json(json!({ "candidate_times": [] })).unwrap();
-    assert_eq!(least.recommended_time, None);
+    let minimal: SchedulingData = from_json(json!({ "candidate_times": [] })).unwrap();
+    assert_eq!(minimal.recommended_time, None);
     let mut lacking = good_slot();
     lacking.as_object_mut().unwrap().remove("available_participants");
     assert!(validation_error::<TimeSlot>(lacking).contains("available_participants"));
@@ -174,12 +174,12 @@ fn conflicts_are_validated() {
     assert!(validation_error::<ConflictDetectionData>(none).contains("has_conflicts"));
     let some = json!({ "conflicts": [high], "has_conflicts": false, "blocking_conflicts": [] });
     assert!(validation_error::<ConflictDetectionData>(some).contains("has_conflicts"));
-    let strange = json!({ "conflicts": [high], "has_conflicts": true, "blocking_conflicts": ["c9"] });
-    assert!(validation_error::<ConflictDetectionData>(strange).contains("`c9`"));
-    let least: Conflict =
+    let unknown_id = json!({ "conflicts": [high], "has_conflicts": true, "blocking_conflicts": ["c9"] });
+    assert!(validation_error::<ConflictDetectionData>(unknown_id).contains("`c9`"));
+    let minimal: Conflict =
         from_json(json!({ "id": "c", "type": "resource_conflict", "severity": "low", "details": "d" })).unwrap();
-    assert_eq!((least.conflicting_event_id, least.conflicting_event_title), (None, None));
-    assert_eq!(least.participants_affected, Vec::<String>::new());
+    assert_eq!((minimal.conflicting_event_id, minimal.conflicting_event_title), (None, None));
+    assert_eq!(minimal.participants_affected, Vec::<String>::new());
 }
 
 /// R-FAM-55, R-FAM-56, R-FAM-57, R-FAM-58, R-FAM-59, R-FAM-60, R-FAM-61: resolutions; the recommended one must
@@ -191,8 +191,8 @@ fn resolutions_round_trip() {
     round::<ResolutionData>(
         &json!({ "proposed_resolutions": [resolution_json("res_1")], "recommended_resolution": "res_1" }),
     );
-    let strange = json!({ "proposed_resolutions": [resolution_json("res_1")], "recommended_resolution": "res_2" });
-    assert!(validation_error::<ResolutionData>(strange).contains("`res_2`"));
+    let unknown_id = json!({ "proposed_resolutions": [resolution_json("res_1")], "recommended_resolution": "res_2" });
+    assert!(validation_error::<ResolutionData>(unknown_id).contains("`res_2`"));
     let none: ResolutionData = from_json(json!({ "proposed_resolutions": [] })).unwrap();
     assert_eq!(none.recommended_resolution, None);
     for strategy in
@@ -228,13 +228,13 @@ fn proposed_events_validation_results_errors_and_messages_round_trip() {
             "resources": [], "status": status, "created_at": NOW,
         }));
     }
-    let least: ValidationResult =
+    let minimal: ValidationResult =
         from_json(json!({ "step": "resource_check", "passed": true, "timestamp": NOW })).unwrap();
-    assert_eq!(least.issues, Vec::<String>::new());
+    assert_eq!(minimal.issues, Vec::<String>::new());
     round::<ErrorInfo>(&json!({
         "step": "scheduling", "error_type": "Timeout", "message": "m", "timestamp": NOW, "retryable": true,
     }));
     let message: Message = round(&json!({ "role": "user", "content": "Hi", "timestamp": NOW }));
-    assert_eq!(Message::from_chat_message(&message.to_message()), Some(message));
+    assert_eq!(Message::from_chat_message(&message.to_chat_message()), Some(message));
     assert!(validation_error::<Message>(json!({ "role": "user", "content": "Hi" })).contains("timestamp"));
 }

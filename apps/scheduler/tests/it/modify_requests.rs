@@ -46,21 +46,21 @@ fn check_done(state: &FamilySchedulerState) {
 
 /// Makes the family confirm every change.
 async fn ask_always(stage: &Stage) {
-    let family = stage.home.family_id.clone();
+    let family = stage.context.family_id.clone();
     let always = |snapshot: &CalendarSnapshot| {
         Ok(vec![CalendarChange::Family(Family { always_ask: true, ..(*snapshot.family).clone() })])
     };
-    stage.home.store.change(&family, "mom", "settings", always).await.unwrap();
+    stage.context.store.change(&family, "mom", "settings", always).await.unwrap();
 }
 
 /// Returns the id of the resolution with this strategy that does, or does not, change the given event.
 fn find_resolution_id(waits: &Outcome<FamilySchedulerState>, strategy: &str, (event, touches): (&str, bool)) -> String {
     let payload = &waits.interrupts()[0].value;
     let resolutions = payload["resolutions"].as_array().unwrap();
-    let is_it = |resolution: &&Value| {
+    let is_match = |resolution: &&Value| {
         resolution["strategy"] == strategy && resolution["changes"].to_string().contains(event) == touches
     };
-    resolutions.iter().find(is_it).unwrap_or_else(|| panic!("{payload:#}"))["resolution_id"]
+    resolutions.iter().find(is_match).unwrap_or_else(|| panic!("{payload:#}"))["resolution_id"]
         .as_str()
         .unwrap()
         .to_owned()
@@ -95,7 +95,7 @@ async fn concurrent_changes_of_others_are_preserved() {
         let old = (*snapshot.events["evt_dentist"]).clone();
         Ok(vec![CalendarChange::Event(Box::new(Event { resources: vec!["car".to_owned()], span: longer, ..old }))])
     };
-    stage.home.store.change(&stage.home.family_id, "dad", "edit", by_car).await.unwrap();
+    stage.context.store.change(&stage.context.family_id, "dad", "edit", by_car).await.unwrap();
     check_done(&stage.answer(json!({ "confirm": true })).await.state);
     let snapshot = stage.snapshot().await;
     let dentist = &snapshot.events["evt_dentist"];
@@ -140,7 +140,7 @@ async fn two_resolutions_are_applied_together() {
         let van = Resource { id: "van".to_owned(), name: "van".to_owned(), ..(*snapshot.resources["car"]).clone() };
         Ok(vec![CalendarChange::Resource(Resource { aliases: Vec::new(), ..van })])
     };
-    stage.home.store.change(&stage.home.family_id, "mom", "add", van).await.unwrap();
+    stage.context.store.change(&stage.context.family_id, "mom", "add", van).await.unwrap();
     let waits = stage.send(SOCCER).await;
     let resolution_id = find_resolution_id(&waits, "alternative_resource", ("evt_shopping", false));
     let waits = stage.answer(json!({ "resolution_id": resolution_id })).await;

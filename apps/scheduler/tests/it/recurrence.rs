@@ -396,8 +396,8 @@ proptest! {
         let snapshot = snapshot_with([series(NEW_YORK, &first, &rule)]);
         let at = |day: i64| Time::from_unix_micros(1_704_067_200_000_000 + day * 86_400_000_000).unwrap();
         let window = TimeRange::new(at(from), at(from + length)).unwrap();
-        let whole = on(&snapshot, &TimeRange::new(at(-10), at(4_000)).unwrap());
-        let expected: Vec<_> = whole.into_iter().filter(|instance| instance.span.overlaps(&window)).collect();
+        let all = on(&snapshot, &TimeRange::new(at(-10), at(4_000)).unwrap());
+        let expected: Vec<_> = all.into_iter().filter(|instance| instance.span.overlaps(&window)).collect();
         prop_assert_eq!(on(&snapshot, &window), expected);
     }
 

@@ -18,7 +18,7 @@ use superstep_scheduler::{SchedulerContext, ics, sample};
 use crate::fixtures::{now, time};
 
 /// Returns a stopped clock at the current time of the specification.
-pub(crate) fn stopped() -> ManualClock {
+pub(crate) fn stopped_clock() -> ManualClock {
     let clock = ManualClock::new();
     clock.advance(Duration::from_micros(now().as_unix_micros().unsigned_abs()));
     clock
@@ -26,23 +26,24 @@ pub(crate) fn stopped() -> ManualClock {
 
 pub(crate) struct Stage {
     pub(crate) graph: CompiledGraph<FamilySchedulerState, SchedulerContext>,
-    pub(crate) home: SchedulerContext,
+    pub(crate) context: SchedulerContext,
     pub(crate) thread: String,
 }
 
 impl Stage {
     pub(crate) async fn new(events: Vec<Event>) -> Self {
-        let calendars = CalendarStore::options().clock(stopped()).open_sqlite_in_memory().await.unwrap();
+        let calendars = CalendarStore::options().clock(stopped_clock()).open_sqlite_in_memory().await.unwrap();
         let snapshot = sample::empty_family();
         let family = (*snapshot.family).clone();
-        let changes = first(&snapshot).chain(events.into_iter().map(|event| CalendarChange::Event(Box::new(event))));
+        let changes =
+            initial_changes(&snapshot).chain(events.into_iter().map(|event| CalendarChange::Event(Box::new(event))));
         let id = family.id.clone();
         calendars.create_family("mom", family, changes.collect()).await.unwrap();
         let mut graph = superstep_scheduler::state_graph();
         graph.checkpointer(MemoryCheckpointer::new());
         Self {
             graph: graph.compile().unwrap(),
-            home: SchedulerContext::new(calendars, id),
+            context: SchedulerContext::new(calendars, id),
             thread: "conv_0000000000000001".to_owned(),
         }
     }
@@ -50,32 +51,38 @@ impl Stage {
     /// Creates a stage with a model in addition to the rules.
     pub(crate) async fn with_model(events: Vec<Event>, model: impl Into<SharedModel>) -> Self {
         let mut stage = Self::new(events).await;
-        stage.home = stage.home.with_model(model);
+        stage.context = stage.context.with_model(model);
         stage
     }
 
-    pub(crate) async fn send(&self, words: &str) -> Outcome<FamilySchedulerState> {
-        self.send_as("mom", words).await
+    pub(crate) async fn send(&self, text: &str) -> Outcome<FamilySchedulerState> {
+        self.send_as("mom", text).await
     }
 
-    pub(crate) async fn send_as(&self, user: &str, words: &str) -> Outcome<FamilySchedulerState> {
-        let turn = new_turn(words, user, &self.thread, now());
-        self.graph.invoke(turn).thread(&*self.thread).context(self.home.clone()).clock(stopped()).await.unwrap()
+    pub(crate) async fn send_as(&self, user: &str, text: &str) -> Outcome<FamilySchedulerState> {
+        let turn = new_turn(text, user, &self.thread, now());
+        self.graph
+            .invoke(turn)
+            .thread(&*self.thread)
+            .context(self.context.clone())
+            .clock(stopped_clock())
+            .await
+            .unwrap()
     }
 
     pub(crate) async fn answer(&self, answer: Value) -> Outcome<FamilySchedulerState> {
-        self.graph.resume(&*self.thread, answer).context(self.home.clone()).clock(stopped()).await.unwrap()
+        self.graph.resume(&*self.thread, answer).context(self.context.clone()).clock(stopped_clock()).await.unwrap()
     }
 
     pub(crate) async fn snapshot(&self) -> Arc<CalendarSnapshot> {
-        self.home.store.snapshot(&self.home.family_id).await.unwrap()
+        self.context.store.snapshot(&self.context.family_id).await.unwrap()
     }
 }
 
-fn first(snapshot: &CalendarSnapshot) -> impl Iterator<Item = CalendarChange> + use<> {
-    let members = snapshot.members.values().map(|one| CalendarChange::Member((**one).clone()));
-    let calendars = snapshot.calendars.values().map(|one| CalendarChange::Calendar((**one).clone()));
-    let resources = snapshot.resources.values().map(|one| CalendarChange::Resource((**one).clone()));
+fn initial_changes(snapshot: &CalendarSnapshot) -> impl Iterator<Item = CalendarChange> + use<> {
+    let members = snapshot.members.values().map(|record| CalendarChange::Member((**record).clone()));
+    let calendars = snapshot.calendars.values().map(|record| CalendarChange::Calendar((**record).clone()));
+    let resources = snapshot.resources.values().map(|record| CalendarChange::Resource((**record).clone()));
     members.chain(calendars).chain(resources).collect::<Vec<_>>().into_iter()
 }
 
@@ -107,8 +114,9 @@ pub(crate) fn dentist() -> Event {
 }
 
 fn steps(state: &FamilySchedulerState) -> Vec<String> {
-    let of = |entry: &serde_json::Map<String, Value>| entry.get("step").and_then(Value::as_str).map(str::to_owned);
-    state.audit_log.iter().filter_map(of).collect()
+    let step_name =
+        |entry: &serde_json::Map<String, Value>| entry.get("step").and_then(Value::as_str).map(str::to_owned);
+    state.audit_log.iter().filter_map(step_name).collect()
 }
 
 pub(crate) const SOCCER: &str = "Schedule soccer practice for Emma Saturday at 2pm with the car";
@@ -140,7 +148,7 @@ async fn soccer_on_an_empty_calendar() {
     );
     let written = ics::export(&snapshot, &ics::ExportOptions::default()).unwrap();
     assert_eq!(written.matches("BEGIN:VEVENT").count(), 1);
-    let audit = stage.home.store.audit(&stage.home.family_id, 20).await.unwrap();
+    let audit = stage.context.store.audit(&stage.context.family_id, 20).await.unwrap();
     let actions: Vec<&str> = audit.iter().rev().map(|entry| entry.action.as_str()).collect();
     assert_eq!(actions, ["create_family", "propose", "validate", "confirm"]);
     assert_eq!(state.messages.len(), 2);
@@ -184,7 +192,7 @@ async fn declining_all_resolutions_books_nothing() {
     let stage = Stage::new(vec![dentist()]).await;
     stage.send(SOCCER).await;
     let resumed = stage.graph.resume(&*stage.thread, json!({ "resolution_id": "res_99" }));
-    let error = resumed.context(stage.home.clone()).await.unwrap_err();
+    let error = resumed.context(stage.context.clone()).await.unwrap_err();
     assert_eq!(error.code(), superstep::ErrorCode::InvalidResume, "{error}");
     let done = stage.answer(json!({ "decline": true })).await;
     assert_eq!(done.state.workflow_status, WorkflowStatus::Completed);
@@ -280,11 +288,11 @@ async fn when_is_everyone_free() {
 async fn conflict_queries_check_existing_events() {
     let mut soccer = dentist();
     (soccer.id, soccer.uid, soccer.title) = ("soccer".to_owned(), "soccer".to_owned(), "Soccer".to_owned());
-    let answer_text = async |events: Vec<Event>, words: &str| {
-        let done = Stage::new(events).await.send(words).await;
-        assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{words}: {:?}", done.interrupts());
+    let answer_text = async |events: Vec<Event>, text: &str| {
+        let done = Stage::new(events).await.send(text).await;
+        assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{text}: {:?}", done.interrupts());
         let answer = &done.state.agent_outputs["query"];
-        assert_eq!(answer.data["query_type"], "conflict_check", "{words}");
+        assert_eq!(answer.data["query_type"], "conflict_check", "{text}");
         answer.explanation.clone()
     };
     let clash = "“Dentist” and “Soccer” both need Emma on Saturday 10 January, 2:30 pm to 3:30 pm.";
@@ -296,8 +304,8 @@ async fn conflict_queries_check_existing_events() {
         ("Are there any conflicts next week?", "There are no conflicts."),
         ("Any clashes on Sunday?", "There are no conflicts."),
     ];
-    for (words, answer) in rows {
-        assert_eq!(answer_text(vec![dentist(), soccer.clone()], words).await, answer, "{words}");
+    for (text, answer) in rows {
+        assert_eq!(answer_text(vec![dentist(), soccer.clone()], text).await, answer, "{text}");
     }
     let busy = answer_text(vec![dentist()], "Does Saturday work for Emma?").await;
     assert!(busy.starts_with("No: Emma is at “Dentist”"), "{busy}");
@@ -338,12 +346,12 @@ async fn ambiguous_events_cause_a_question() {
 /// R-FAM-124: an impossible time is reported, and nothing is written.
 #[tokio::test]
 async fn impossible_times_are_reported() {
-    for words in ["Soccer on 30 February at 2pm", "Soccer Saturday at 25:00", "Soccer Saturday from 4pm to 3pm"] {
+    for text in ["Soccer on 30 February at 2pm", "Soccer Saturday at 25:00", "Soccer Saturday from 4pm to 3pm"] {
         let stage = Stage::new(Vec::new()).await;
-        let waits = stage.send(words).await;
-        assert_eq!(waits.state.workflow_status, WorkflowStatus::AwaitingUser, "{words}");
+        let waits = stage.send(text).await;
+        assert_eq!(waits.state.workflow_status, WorkflowStatus::AwaitingUser, "{text}");
         assert!(!waits.interrupts()[0].value["question"].as_str().unwrap().is_empty());
-        assert!(stage.snapshot().await.events.is_empty(), "{words}");
+        assert!(stage.snapshot().await.events.is_empty(), "{text}");
     }
 }
 
@@ -355,18 +363,18 @@ async fn past_times_are_reported_with_the_next_one() {
         ("Soccer last Monday at 2pm", "That was on Monday 5 January at 2:00 pm; did you mean next Monday, 12 January?"),
         ("Soccer today at 9am", "That was on Thursday 8 January at 9:00 am; did you mean tomorrow, Friday 9 January?"),
     ];
-    for (words, question) in rows {
+    for (text, question) in rows {
         let stage = Stage::new(Vec::new()).await;
-        let waits = stage.send(words).await;
-        assert_eq!(waits.state.workflow_status, WorkflowStatus::AwaitingUser, "{words}");
+        let waits = stage.send(text).await;
+        assert_eq!(waits.state.workflow_status, WorkflowStatus::AwaitingUser, "{text}");
         let payload = &waits.interrupts()[0].value;
-        assert_eq!((&payload["kind"], &payload["question"]), (&json!("clarification"), &json!(question)), "{words}");
-        assert!(stage.snapshot().await.events.is_empty(), "{words}");
+        assert_eq!((&payload["kind"], &payload["question"]), (&json!("clarification"), &json!(question)), "{text}");
+        assert!(stage.snapshot().await.events.is_empty(), "{text}");
         let done = stage.answer(json!({ "fields": { "start_time": "2026-01-12T14:00:00-05:00" } })).await;
-        assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{words}: {:?}", done.interrupts());
+        assert_eq!(done.state.workflow_status, WorkflowStatus::Completed, "{text}: {:?}", done.interrupts());
         let snapshot = stage.snapshot().await;
         let soccer = snapshot.events.values().next().unwrap();
-        assert_eq!(soccer.span.start, time("2026-01-12T14:00:00-05:00"), "{words}");
+        assert_eq!(soccer.span.start, time("2026-01-12T14:00:00-05:00"), "{text}");
     }
 }
 
@@ -403,13 +411,13 @@ async fn the_searched_time_range_is_reported() {
         ("Schedule ballet for Emma", true, "in the next two weeks"),
     ];
     let month = TimeRange::new(time("2026-01-08T00:00:00-05:00"), time("2026-01-31T00:00:00-05:00")).unwrap();
-    for (words, needs_confirmation, stretch) in rows {
+    for (text, needs_confirmation, stretch) in rows {
         let stage = Stage::new(vec![Event { span: month, ..dentist() }]).await;
-        let mut waits = stage.send(words).await;
+        let mut waits = stage.send(text).await;
         if needs_confirmation {
             waits = stage.answer(json!({ "fields": { "confirm": true } })).await;
         }
         let question = waits.interrupts()[0].value["question"].as_str().unwrap().to_owned();
-        assert_eq!(question, format!("I found no free time {stretch}. When would it suit you?"), "{words}");
+        assert_eq!(question, format!("I found no free time {stretch}. When would it suit you?"), "{text}");
     }
 }

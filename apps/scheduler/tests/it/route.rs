@@ -11,23 +11,23 @@ use superstep_scheduler::state_utils::initialize_state;
 use crate::examples::routes;
 use crate::fixtures::{after, folded};
 
-fn at(step: WorkflowStep) -> FamilySchedulerState {
+fn state_at(step: WorkflowStep) -> FamilySchedulerState {
     folded(&initialize_state("x", "mom"), [FamilySchedulerState::update().current_step(step)])
 }
 
-fn parsed(kind: &str, sure: f64) -> FamilySchedulerState {
+fn parsed(kind: &str, confidence: f64) -> FamilySchedulerState {
     let data =
         FamilySchedulerState::update().parsed_event_data(Some(from_json(json!({ "event_type": kind })).unwrap()));
-    folded(&after(&at(WorkflowStep::NlParsing), &[("nl_parser", sure)]), [data])
+    folded(&after(&state_at(WorkflowStep::NlParsing), &[("nl_parser", confidence)]), [data])
 }
 
 /// R-FAM-83, R-FAM-84: routes after parsing.
 #[test]
 fn parsed_requests_are_routed_by_type_and_confidence() {
-    assert_eq!(route_next_step(&at(WorkflowStep::Start)), NextNode::NlParser);
+    assert_eq!(route_next_step(&state_at(WorkflowStep::Start)), NextNode::NlParser);
     let targets =
         [("create", 0.95), ("modify", 0.7), ("query", 0.8), ("cancel", 0.9), ("create", 0.69), ("query", 0.1)]
-            .map(|(kind, sure)| route_next_step(&parsed(kind, sure)));
+            .map(|(kind, confidence)| route_next_step(&parsed(kind, confidence)));
     let expected = [
         NextNode::Scheduling,
         NextNode::Scheduling,
@@ -37,7 +37,11 @@ fn parsed_requests_are_routed_by_type_and_confidence() {
         NextNode::RequestClarification,
     ];
     assert_eq!(targets, expected);
-    assert_eq!(route_next_step(&at(WorkflowStep::NlParsing)), NextNode::End, "a parser that said nothing is no pass");
+    assert_eq!(
+        route_next_step(&state_at(WorkflowStep::NlParsing)),
+        NextNode::End,
+        "a parser that said nothing is no pass"
+    );
 }
 
 /// R-FAM-84: a confidence of one half or more continues after a confirmation; a lower one never does.
@@ -51,31 +55,41 @@ fn half_confidence_continues_after_confirmation() {
 /// R-FAM-82, R-FAM-83: routes after every other step.
 #[test]
 fn all_other_steps_are_routed() {
-    assert_eq!(route_next_step(&at(WorkflowStep::Clarification)), NextNode::NlParser);
-    assert_eq!(route_next_step(&at(WorkflowStep::Scheduling)), NextNode::RequestClarification, "no time was found");
+    assert_eq!(route_next_step(&state_at(WorkflowStep::Clarification)), NextNode::NlParser);
+    assert_eq!(
+        route_next_step(&state_at(WorkflowStep::Scheduling)),
+        NextNode::RequestClarification,
+        "no time was found"
+    );
     let slot = json!({
         "start_time": "2026-01-10T14:00:00Z", "end_time": "2026-01-10T15:00:00Z", "score": 1.0,
         "available_participants": [], "constraint_violations": [],
     });
     let chosen = FamilySchedulerState::update().selected_time_slot(Some(from_json(slot).unwrap()));
-    assert_eq!(route_next_step(&folded(&at(WorkflowStep::Scheduling), [chosen])), NextNode::ResourceManager);
-    assert_eq!(route_next_step(&at(WorkflowStep::ResourceCheck)), NextNode::ConflictDetection);
+    assert_eq!(route_next_step(&folded(&state_at(WorkflowStep::Scheduling), [chosen])), NextNode::ResourceManager);
+    assert_eq!(route_next_step(&state_at(WorkflowStep::ResourceCheck)), NextNode::ConflictDetection);
     let detected = |data: ConflictDetectionData| {
-        folded(&at(WorkflowStep::ConflictDetection), [FamilySchedulerState::update().detected_conflicts(Some(data))])
+        folded(
+            &state_at(WorkflowStep::ConflictDetection),
+            [FamilySchedulerState::update().detected_conflicts(Some(data))],
+        )
     };
     assert_eq!(route_next_step(&detected(ConflictDetectionData::default())), NextNode::ConfirmEvent);
-    let one = json!({ "id": "c1", "type": "time_conflict", "severity": "low", "details": "d" });
-    let some = json!({ "conflicts": [one], "has_conflicts": true, "blocking_conflicts": [] });
-    assert_eq!(route_next_step(&detected(from_json(some).unwrap())), NextNode::Resolution);
-    assert_eq!(route_next_step(&at(WorkflowStep::Resolution)), NextNode::End, "the user declined");
+    let conflict = json!({ "id": "c1", "type": "time_conflict", "severity": "low", "details": "d" });
+    let detection = json!({ "conflicts": [conflict], "has_conflicts": true, "blocking_conflicts": [] });
+    assert_eq!(route_next_step(&detected(from_json(detection).unwrap())), NextNode::Resolution);
+    assert_eq!(route_next_step(&state_at(WorkflowStep::Resolution)), NextNode::End, "the user declined");
     let resolution = json!({
         "resolution_id": "res_1", "strategy": "move_event", "score": 0.9, "description": "d", "changes": [],
         "conflicts_resolved": [], "side_effects": [],
     });
-    let taken = FamilySchedulerState::update().selected_resolution(Some(from_json(resolution).unwrap()));
-    assert_eq!(route_next_step(&folded(&at(WorkflowStep::Resolution), [taken])), NextNode::ApplyResolution);
+    let chosen_resolution = FamilySchedulerState::update().selected_resolution(Some(from_json(resolution).unwrap()));
+    assert_eq!(
+        route_next_step(&folded(&state_at(WorkflowStep::Resolution), [chosen_resolution])),
+        NextNode::ApplyResolution
+    );
     for step in [WorkflowStep::Query, WorkflowStep::Confirmation, WorkflowStep::Done] {
-        assert_eq!(route_next_step(&at(step)), NextNode::End);
+        assert_eq!(route_next_step(&state_at(step)), NextNode::End);
     }
 }
 
@@ -103,8 +117,9 @@ fn the_graph_contains_all_routes() {
     let mut expected: BTreeSet<(&str, &str)> = BTreeSet::from([("__start__", "nl_parser")]);
     for (node, step) in node_steps {
         expected.extend([(node.node(), node.node()), (node.node(), NextNode::End.node())]);
-        let on = step_routes.iter().filter(|(from, _)| from == step.name()).map(|(_, to)| (node.node(), to.as_str()));
-        expected.extend(on);
+        let edges =
+            step_routes.iter().filter(|(from, _)| from == step.name()).map(|(_, to)| (node.node(), to.as_str()));
+        expected.extend(edges);
     }
     let arrows: BTreeSet<(&str, &str)> = drawing.edges.iter().map(|edge| (&*edge.from, &*edge.to)).collect();
     assert_eq!(arrows, expected);
@@ -115,7 +130,7 @@ fn the_graph_contains_all_routes() {
 fn completed_requests_stay_completed() {
     for status in [WorkflowStatus::Completed, WorkflowStatus::Failed] {
         for step in WorkflowStep::ALL {
-            let state = folded(&at(step), [FamilySchedulerState::update().workflow_status(status)]);
+            let state = folded(&state_at(step), [FamilySchedulerState::update().workflow_status(status)]);
             assert_eq!(route_next_step(&state), NextNode::End, "{step:?}");
         }
     }

@@ -185,8 +185,8 @@ fn overrides_are_assigned_to_their_side_of_the_split() {
     }
     let split = rename(&snapshot, SeriesSelection::Following(local_time("2026-03-17T17:00")));
     let rest = "piano_from_20260317T170000";
-    let of = |id: &str| event_by_id(&split, id).recurrence_override.clone().unwrap().series;
-    assert_eq!([of("piano_20260303T170000"), of("piano_20260324T170000")], ["piano", rest]);
+    let series_of = |id: &str| event_by_id(&split, id).recurrence_override.clone().unwrap().series;
+    assert_eq!([series_of("piano_20260303T170000"), series_of("piano_20260324T170000")], ["piano", rest]);
     assert_eq!(event_by_id(&split, "piano_20260324T170000").uid, event_by_id(&split, rest).uid);
     let lists = |id: &str| event_by_id(&split, id).recurrence.clone().map(|one| (one.exdates, one.rdates)).unwrap();
     assert_eq!(lists("piano"), (vec![local_time("2026-03-10T17:00")], vec![local_time("2026-03-05T09:00")]));
@@ -341,10 +341,11 @@ fn impossible_edits_are_rejected() {
 /// One instance: original start, time range and title.
 type Row = (Time, TimeRange, String);
 
-fn table(snapshot: &CalendarSnapshot, zone: &NamedTimeZone) -> Vec<Row> {
+fn instance_rows(snapshot: &CalendarSnapshot, zone: &NamedTimeZone) -> Vec<Row> {
     let row = |one: superstep_scheduler::calendar::EventInstance| {
-        let known_by = one.event.recurrence_override.as_ref().map(|of| zone.to_instant(of.start).unwrap());
-        (known_by.unwrap_or(one.span.start), one.span, one.event.title.clone())
+        let original_start =
+            one.event.recurrence_override.as_ref().map(|replaced| zone.to_instant(replaced.start).unwrap());
+        (original_start.unwrap_or(one.span.start), one.span, one.event.title.clone())
     };
     let mut rows: Vec<_> = on(snapshot, &days("2024-01-01", "2027-01-01")).into_iter().map(row).collect();
     rows.sort_unstable();
@@ -357,7 +358,7 @@ struct Case {
     first: DateTime,
     rule: String,
     /// Positions among the instances, in thousandths: excluded, overridden, and selected.
-    left_out: Vec<usize>,
+    excluded: Vec<usize>,
     changed: Vec<usize>,
     selected: usize,
     /// Days after the first start with an added occurrence.
@@ -372,12 +373,12 @@ impl Case {
         let later = |days: &i64| self.first.saturating_add(SignedDuration::from_hours(24 * days + 1));
         event.recurrence.as_mut()?.rdates = self.added.iter().map(later).collect();
         let mut snapshot = snapshot_with([event]);
-        for position in &self.left_out {
-            let start = name(&snapshot, &zone, *position)?;
+        for position in &self.excluded {
+            let start = nth_start(&snapshot, &zone, *position)?;
             snapshot = apply(&snapshot, cancel(&snapshot, "piano", SeriesSelection::This(start), time(NOW)));
         }
         for position in &self.changed {
-            let start = name(&snapshot, &zone, *position)?;
+            let start = nth_start(&snapshot, &zone, *position)?;
             snapshot = apply(
                 &snapshot,
                 edit(&snapshot, "piano", SeriesSelection::This(start), time(NOW), |event| {
@@ -386,13 +387,13 @@ impl Case {
                 }),
             );
         }
-        let start = name(&snapshot, &zone, self.selected)?;
+        let start = nth_start(&snapshot, &zone, self.selected)?;
         Some((snapshot, start))
     }
 }
 
-fn name(snapshot: &CalendarSnapshot, zone: &NamedTimeZone, position: usize) -> Option<DateTime> {
-    let rows = table(snapshot, zone);
+fn nth_start(snapshot: &CalendarSnapshot, zone: &NamedTimeZone, position: usize) -> Option<DateTime> {
+    let rows = instance_rows(snapshot, zone);
     Some(zone.to_local(rows.get(position * rows.len() / 1_000)?.0))
 }
 
@@ -417,18 +418,18 @@ fn any_case() -> impl Strategy<Value = Case> {
     let positions = || prop::collection::vec(0usize..1_000, 0..3);
     let day_and_time = (0i64..366, prop::sample::select(vec![(2, 15), (2, 45), (1, 30), (9, 0), (17, 30)]));
     (zone, rule, end, day_and_time, positions(), positions(), 0usize..1_000, prop::collection::vec(1i64..200, 0..2))
-        .prop_map(|(zone, rule, end, (day, (hour, minute)), left_out, changed, selected, added)| {
+        .prop_map(|(zone, rule, end, (day, (hour, minute)), excluded, changed, selected, added)| {
             let day = local_time("2024-02-01T00:00").date().saturating_add(SignedDuration::from_hours(24 * day));
             let rule = if rule.contains("COUNT") { rule.to_owned() } else { format!("{rule}{end}") };
-            Case { zone, first: day.at(hour, minute, 0, 0), rule, left_out, changed, selected, added }
+            Case { zone, first: day.at(hour, minute, 0, 0), rule, excluded, changed, selected, added }
         })
 }
 
 /// Returns true if a row is selected.
-fn is_selected(which: SeriesSelection, at: Time, known_by: Time) -> bool {
+fn is_selected(which: SeriesSelection, at: Time, original_start: Time) -> bool {
     match which {
-        SeriesSelection::This(_) => known_by == at,
-        SeriesSelection::Following(_) => known_by >= at,
+        SeriesSelection::This(_) => original_start == at,
+        SeriesSelection::Following(_) => original_start >= at,
         SeriesSelection::All => true,
     }
 }
@@ -452,14 +453,14 @@ proptest! {
             }
             changed => apply(&snapshot, changed),
         };
-        let mut expected = table(&snapshot, &zone);
-        for (known_by, _, title) in &mut expected {
-            if is_selected(which, at, *known_by) && (title == "Piano" || kind == 0) {
+        let mut expected = instance_rows(&snapshot, &zone);
+        for (original_start, _, title) in &mut expected {
+            if is_selected(which, at, *original_start) && (title == "Piano" || kind == 0) {
                 *title = "Recital".to_owned();
             }
         }
         expected.sort_unstable();
-        prop_assert_eq!(table(&changed, &zone), expected);
+        prop_assert_eq!(instance_rows(&changed, &zone), expected);
     }
 
     /// R-FAM-98: after a cancellation, unselected instances are unchanged, and selected ones are removed.
@@ -470,9 +471,9 @@ proptest! {
         let zone = zone(case.zone);
         let at = zone.to_instant(start).unwrap();
         let cancelled = apply(&snapshot, cancel(&snapshot, "piano", which, time(NOW)));
-        let mut expected = table(&snapshot, &zone);
-        expected.retain(|(known_by, ..)| !is_selected(which, at, *known_by));
-        prop_assert_eq!(table(&cancelled, &zone), expected);
+        let mut expected = instance_rows(&snapshot, &zone);
+        expected.retain(|(original_start, ..)| !is_selected(which, at, *original_start));
+        prop_assert_eq!(instance_rows(&cancelled, &zone), expected);
     }
 
     /// R-FAM-98: a move shifts exactly the selected instances by the same local time, and leaves overrides in place.
@@ -498,9 +499,9 @@ proptest! {
         let moved = apply(&snapshot, changes);
         let shift = SignedDuration::from_mins(minutes);
         let later = |time: Time| zone.to_instant(zone.to_local(time).saturating_add(shift)).unwrap();
-        let mut expected = table(&snapshot, &zone);
-        for (known_by, span, title) in &mut expected {
-            if is_selected(which, at, *known_by) && (title == "Piano" || kind == 0) {
+        let mut expected = instance_rows(&snapshot, &zone);
+        for (original_start, span, title) in &mut expected {
+            if is_selected(which, at, *original_start) && (title == "Piano" || kind == 0) {
                 *span = TimeRange::new(later(span.start), later(span.end)).unwrap();
             }
         }
@@ -509,6 +510,6 @@ proptest! {
             spans.sort_unstable();
             spans
         };
-        prop_assert_eq!(spans(table(&moved, &zone)), spans(expected));
+        prop_assert_eq!(spans(instance_rows(&moved, &zone)), spans(expected));
     }
 }

@@ -149,7 +149,7 @@ async fn turns_and_conversations() {
     let work = graph.add_node("work", async |state: View<FamilySchedulerState>, _: TaskContext| {
         let message = Message::new(MessageRole::Assistant, "Done.", now());
         update_state_with_agent_output("nl_parser", output(0.9, json!({ "said": state.user_input })))
-            .messages(message.to_message())
+            .messages(message.to_chat_message())
             .errors(superstep_scheduler::models::ErrorInfo {
                 step: "nl_parser".to_owned(),
                 error_type: "Test".to_owned(),

@@ -161,11 +161,12 @@ fn errors_and_retries() {
     assert!(should_retry(&failed(&failed(&start, false), true), 3));
 }
 
-fn talk(count: usize) -> FamilySchedulerState {
-    let lines = (0..count).map(|line| Message::new(MessageRole::User, &format!("line {line}"), now()).to_message());
+fn conversation(count: usize) -> FamilySchedulerState {
+    let messages =
+        (0..count).map(|message| Message::new(MessageRole::User, &format!("line {message}"), now()).to_chat_message());
     let mut state = state();
-    for (index, line) in lines.enumerate() {
-        state = folded(&state, [FamilySchedulerState::update().messages(line.with_id(format!("m{index}")))]);
+    for (index, message) in messages.enumerate() {
+        state = folded(&state, [FamilySchedulerState::update().messages(message.with_id(format!("m{index}")))]);
     }
     state
 }
@@ -178,7 +179,7 @@ fn pruning_keeps_the_last_messages() {
         "start_time": "2026-01-10T14:00:00Z", "end_time": "2026-01-10T15:00:00Z", "score": 1.0,
         "available_participants": [], "constraint_violations": [],
     });
-    let mut state = talk(15);
+    let mut state = conversation(15);
     for agent in ["nl_parser", "scheduling", "resolution", "query"] {
         state = folded(&state, [update_state_with_agent_output(agent, output(0.9, json!({ "much": true })))]);
     }
@@ -204,13 +205,13 @@ proptest! {
 
     /// R-FAM-74, R-FAM-80: for any number of messages and any limit the last ones stay, and pruning is idempotent.
     #[test]
-    fn pruning_is_idempotent(said in 0_usize..30, kept in 0_usize..12) {
-        let state = talk(said);
-        let pruned = folded(&state, [prune_state(&state, kept)]);
-        let expected: Vec<_> = state.messages.iter().skip(said.saturating_sub(kept)).cloned().collect();
+    fn pruning_is_idempotent(count in 0_usize..30, retained in 0_usize..12) {
+        let state = conversation(count);
+        let pruned = folded(&state, [prune_state(&state, retained)]);
+        let expected: Vec<_> = state.messages.iter().skip(count.saturating_sub(retained)).cloned().collect();
         prop_assert_eq!(pruned.messages.iter().cloned().collect::<Vec<_>>(), expected);
-        let again = folded(&pruned, [prune_state(&pruned, kept)]);
-        prop_assert_eq!(again, pruned);
+        let pruned_again = folded(&pruned, [prune_state(&pruned, retained)]);
+        prop_assert_eq!(pruned_again, pruned);
     }
 
     /// R-FAM-79, R-FAM-80: a retry happens only after a retryable error, and up to the maximum.
@@ -218,13 +219,13 @@ proptest! {
     fn only_retryable_errors_are_retried(
         errors in prop::collection::vec(any::<bool>(), 0..5),
         count in 0_u32..6,
-        most in 0_u32..6,
+        max in 0_u32..6,
     ) {
         let mut state = folded(&state(), [FamilySchedulerState::update().retry_count(count)]);
         for retryable in &errors {
             state = folded(&state, [add_error("s", "t", "m", *retryable, now())]);
         }
-        prop_assert_eq!(should_retry(&state, most), errors.last() == Some(&true) && count < most);
+        prop_assert_eq!(should_retry(&state, max), errors.last() == Some(&true) && count < max);
     }
 
     /// R-FAM-72, R-FAM-80: a transition succeeds only from the current step.

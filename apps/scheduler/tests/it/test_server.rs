@@ -15,10 +15,10 @@ use superstep_scheduler::{SchedulerSettings, app, sample};
 use superstep_server::{ModelRegistry, RateLimit, Server, ServerConfig, Storage, serve};
 
 use crate::fixtures::now;
-use crate::requests::stopped;
+use crate::requests::stopped_clock;
 
 /// The scheduler over HTTP.
-pub(crate) struct Served {
+pub(crate) struct TestServer {
     pub(crate) server: Server,
     pub(crate) client: Client,
 }
@@ -26,30 +26,34 @@ pub(crate) struct Served {
 /// Returns the settings for tests.
 pub(crate) fn settings(location: StoreLocation, family: CalendarSnapshot) -> SchedulerSettings {
     let rate_limit = RateLimit { max_requests: 1000, window: Duration::from_secs(60), max_concurrent: 100 };
-    SchedulerSettings { rate_limit, clock: Arc::new(stopped()), ..SchedulerSettings::new(location, family) }
+    SchedulerSettings { rate_limit, clock: Arc::new(stopped_clock()), ..SchedulerSettings::new(location, family) }
 }
 
 /// Starts the server with all data in memory.
-pub(crate) async fn served() -> Served {
-    with(sample::empty_family()).await
+pub(crate) async fn start_server() -> TestServer {
+    start_with_family(sample::empty_family()).await
 }
 
 /// Starts the server with a custom family.
-pub(crate) async fn with(family: CalendarSnapshot) -> Served {
-    started(settings(StoreLocation::Memory, family), ServerConfig::new(Storage::memory())).await
+pub(crate) async fn start_with_family(family: CalendarSnapshot) -> TestServer {
+    start_with_settings(settings(StoreLocation::Memory, family), ServerConfig::new(Storage::memory())).await
 }
 
-pub(crate) async fn started(settings: SchedulerSettings, config: ServerConfig) -> Served {
-    started_with(settings, config, ModelRegistry::default()).await
+pub(crate) async fn start_with_settings(settings: SchedulerSettings, config: ServerConfig) -> TestServer {
+    start_with_models(settings, config, ModelRegistry::default()).await
 }
 
 /// Starts the server with models that requests can select.
-pub(crate) async fn started_with(settings: SchedulerSettings, config: ServerConfig, models: ModelRegistry) -> Served {
+pub(crate) async fn start_with_models(
+    settings: SchedulerSettings,
+    config: ServerConfig,
+    models: ModelRegistry,
+) -> TestServer {
     // The HTTP client needs a crypto provider although nothing is encrypted here. A second installation fails and is
     // ignored.
     let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
     let server = serve(vec![app(settings, models).unwrap()], config.port(0)).await.unwrap();
-    Served { server, client: Client::builder().no_proxy().build().unwrap() }
+    TestServer { server, client: Client::builder().no_proxy().build().unwrap() }
 }
 
 /// Returns the day on the clock of the server, in New York.
@@ -67,7 +71,7 @@ pub(crate) fn soccer(day: Date) -> String {
     format!("Schedule soccer practice for Emma on {day} at 2pm with the car")
 }
 
-impl Served {
+impl TestServer {
     /// Sends a request. Returns status and body.
     pub(crate) async fn send_request(&self, method: Method, path: &str, body: Option<Value>) -> (u16, Value) {
         let request = self.client.request(method, self.url(path));
@@ -123,17 +127,17 @@ impl Served {
     }
 
     /// Returns the events of a day that are visible to a user.
-    pub(crate) async fn on(&self, user: &str, day: Date) -> Vec<Value> {
+    pub(crate) async fn events_on(&self, user: &str, day: Date) -> Vec<Value> {
         let (from, to) = (day.yesterday().unwrap(), day.tomorrow().unwrap().tomorrow().unwrap());
         let path = format!("/events?user_id={user}&from={from}T00:00:00Z&to={to}T00:00:00Z");
         let (status, listed) = self.get(&path).await;
         assert_eq!(status, 200, "{listed}");
-        let is_then = |event: &&Value| event["start"].as_str().unwrap().starts_with(&day.to_string());
-        listed["events"].as_array().unwrap().iter().filter(is_then).cloned().collect()
+        let is_on_day = |event: &&Value| event["start"].as_str().unwrap().starts_with(&day.to_string());
+        listed["events"].as_array().unwrap().iter().filter(is_on_day).cloned().collect()
     }
 
     /// Imports a calendar file.
-    pub(crate) async fn bring(&self, query: &str, file: impl Into<reqwest::Body>) -> Response {
+    pub(crate) async fn import_file(&self, query: &str, file: impl Into<reqwest::Body>) -> Response {
         let request = self.client.post(self.url(&format!("/import?{query}"))).header("content-type", "text/calendar");
         request.body(file).send().await.unwrap()
     }

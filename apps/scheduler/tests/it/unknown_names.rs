@@ -81,7 +81,7 @@ async fn a_parent_adds_a_name() {
     let snapshot = stage.snapshot().await;
     assert_eq!((snapshot.resources["van"].capacity, snapshot.resources["van"].kind.as_str()), (1, "thing"));
     assert_eq!(snapshot.events.values().next().unwrap().resources, ["van"]);
-    let audit = stage.home.store.audit(&stage.home.family_id, 20).await.unwrap();
+    let audit = stage.context.store.audit(&stage.context.family_id, 20).await.unwrap();
     assert!(audit.iter().any(|entry| entry.action == "add" && entry.actor == "mom"), "{audit:?}");
 }
 
@@ -107,7 +107,7 @@ async fn other_names_are_rejected() {
     let stage = Stage::new(Vec::new()).await;
     stage.send(ZOE).await;
     for invalid in [add("Bob", "person"), add("Zoe", "pet"), json!({ "fields": { "add": ["Zoe"] } })] {
-        let resumed = stage.graph.resume(&*stage.thread, invalid.clone()).context(stage.home.clone());
+        let resumed = stage.graph.resume(&*stage.thread, invalid.clone()).context(stage.context.clone());
         assert_eq!(resumed.await.unwrap_err().code(), superstep::ErrorCode::InvalidResume, "{invalid}");
     }
     assert_eq!(stage.snapshot().await.members.len(), 3);

@@ -15,7 +15,7 @@ use crate::sources::{self, M365Settings, Sources};
 /// Opens all sources on the blocking thread pool and loads the posts of the sample.
 pub(super) async fn open(settings: &SuggestionsSettings) -> Result<Sources> {
     let owned_settings = settings.clone();
-    let opened = tokio::task::spawn_blocking(move || read(&owned_settings)).await;
+    let opened = tokio::task::spawn_blocking(move || open_blocking(&owned_settings)).await;
     let sources = opened.map_err(|error| Error::internal(format!("the sources cannot be opened: {error}")))??;
     if settings.folder.is_none() {
         sample::load_posts(&sources).await?;
@@ -23,7 +23,7 @@ pub(super) async fn open(settings: &SuggestionsSettings) -> Result<Sources> {
     Ok(sources)
 }
 
-fn read(settings: &SuggestionsSettings) -> Result<Sources> {
+fn open_blocking(settings: &SuggestionsSettings) -> Result<Sources> {
     let sample = settings.data_dir.join("sample");
     let folder = settings.folder.as_deref().unwrap_or(&sample);
     if settings.folder.is_none() {
@@ -53,7 +53,7 @@ fn read(settings: &SuggestionsSettings) -> Result<Sources> {
 fn delete_expired_sample_posts(file: &Path, now: Time) -> Result<()> {
     const DELETE_EXPIRED: &str = "DELETE FROM posts WHERE expires_at <= ?1 AND id IN (SELECT value FROM json_each(?2))";
     let ids: Vec<String> = sample::posts(now)?.into_iter().map(|post| post.id).collect();
-    let forgotten = || {
+    let delete = || {
         let posts = Connection::open(file)?;
         posts.busy_timeout(Duration::from_secs(5))?;
         posts.execute(DELETE_EXPIRED, params![now.as_unix_micros(), Value::from(ids).to_string()])
@@ -61,13 +61,13 @@ fn delete_expired_sample_posts(file: &Path, now: Time) -> Result<()> {
     let failed = |cause: rusqlite::Error| {
         Error::new(ErrorCode::StoreUnavailable, format!("expired posts could not be deleted: {cause}"))
     };
-    forgotten().map(drop).map_err(failed)
+    delete().map(drop).map_err(failed)
 }
 
 /// Writes a `.gitignore`, because the unpacked sample does not belong in a repository. Write errors are ignored.
-fn keep_out_of_git(home: &Path) {
-    let note = home.join(".gitignore");
-    if !note.exists() {
-        let _ = std::fs::write(note, "*\n");
+fn keep_out_of_git(data_dir: &Path) {
+    let gitignore = data_dir.join(".gitignore");
+    if !gitignore.exists() {
+        let _ = std::fs::write(gitignore, "*\n");
     }
 }

@@ -7,13 +7,13 @@ use superstep_documents::{DocumentLine, markdown};
 use crate::sources::{Issue, Mail, SourceDocument};
 
 /// Renders the page of a document, issue or mail.
-pub(super) fn page(path: &str, reading: &SourceDocument) -> String {
-    let content = match reading {
+pub(super) fn page(path: &str, document: &SourceDocument) -> String {
+    let content = match document {
         // Line breaks are significant in plain text, but not in Markdown and HTML.
         SourceDocument::Document(lines) if path.to_lowercase().ends_with(".txt") => blocks(lines, "<br>"),
         SourceDocument::Document(lines) => blocks(lines, "\n"),
-        SourceDocument::Issue(issue) => of_issue(issue),
-        SourceDocument::Mail(mail) => of_mail(mail),
+        SourceDocument::Issue(issue) => issue_html(issue),
+        SourceDocument::Mail(mail) => mail_html(mail),
     };
     let name = escaped(path);
     format!(
@@ -22,19 +22,19 @@ pub(super) fn page(path: &str, reading: &SourceDocument) -> String {
     )
 }
 
-fn of_issue(issue: &Issue) -> String {
+fn issue_html(issue: &Issue) -> String {
     let title = format!("{} {}", issue.key, issue.title);
-    let facts = std::iter::once(issue.state()).chain(issue.labels.iter().map(String::as_str)).collect::<Vec<_>>();
-    let mut html = head(title.trim(), &[&facts.join(", ")]);
-    for (at, text) in std::iter::once(&issue.body).chain(&issue.comments).enumerate() {
-        html.push_str(if at == 0 { "" } else { "<hr>" });
+    let metadata = std::iter::once(issue.state()).chain(issue.labels.iter().map(String::as_str)).collect::<Vec<_>>();
+    let mut html = header_html(title.trim(), &[&metadata.join(", ")]);
+    for (index, text) in std::iter::once(&issue.body).chain(&issue.comments).enumerate() {
+        html.push_str(if index == 0 { "" } else { "<hr>" });
         html.push_str(&blocks(&markdown(text), "\n"));
     }
     html
 }
 
-fn of_mail(mail: &Mail) -> String {
-    let mut html = head(&mail.subject, &[&mail.from, mail.date.as_deref().unwrap_or_default()]);
+fn mail_html(mail: &Mail) -> String {
+    let mut html = header_html(&mail.subject, &[&mail.from, mail.date.as_deref().unwrap_or_default()]);
     for part in mail.text.split("\n\n").map(str::trim).filter(|part| !part.is_empty()) {
         // Writing to a `String` cannot fail, here and below.
         let _ = write!(html, "<p>{}</p>", escaped(part).replace('\n', "<br>"));
@@ -42,10 +42,10 @@ fn of_mail(mail: &Mail) -> String {
     html
 }
 
-fn head(title: &str, facts: &[&str]) -> String {
+fn header_html(title: &str, metadata: &[&str]) -> String {
     let mut html = format!("<h1>{}</h1>", escaped(title));
-    for fact in facts.iter().filter(|fact| !fact.is_empty()) {
-        let _ = write!(html, "<p><small>{}</small></p>", escaped(fact));
+    for entry in metadata.iter().filter(|entry| !entry.is_empty()) {
+        let _ = write!(html, "<p><small>{}</small></p>", escaped(entry));
     }
     html
 }

@@ -25,7 +25,7 @@ pub(super) struct FileParams {
 }
 
 /// Serves one document. For a file with several items the default is the first.
-pub(super) async fn file(
+pub(super) async fn get_file(
     Extension(app_state): Extension<SuggestionsAppState>,
     UrlPath(path): UrlPath<String>,
     ValidatedQuery(params): ValidatedQuery<FileParams>,

@@ -25,7 +25,7 @@ pub(crate) struct Requester {
 
 /// Header with the Microsoft Graph token. `Authorization` is not used, because that header authenticates to this
 /// server.
-const TOKEN: &str = "x-graph-token";
+const TOKEN_HEADER: &str = "x-graph-token";
 
 impl Requester {
     /// Converts the requester and a model name into search options.
@@ -39,13 +39,13 @@ impl<S: Send + Sync> FromRequestParts<S> for Requester {
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
         let client = ClientAddress::from_request_parts(parts, state).await?;
-        let token = text(&parts.headers, TOKEN).filter(|token| !token.is_empty()).map(Secret::new);
-        let locale = text(&parts.headers, header::ACCEPT_LANGUAGE.as_str()).and_then(language);
+        let token = header_text(&parts.headers, TOKEN_HEADER).filter(|token| !token.is_empty()).map(Secret::new);
+        let locale = header_text(&parts.headers, header::ACCEPT_LANGUAGE.as_str()).and_then(language);
         Ok(Self { client, token, locale })
     }
 }
 
-fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+fn header_text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok().map(str::trim)
 }
 

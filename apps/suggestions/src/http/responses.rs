@@ -46,7 +46,7 @@ pub(super) fn search_response(
     results: [(&str, Result<Vec<McpSuggestion>, SourceUnavailable>); 3],
 ) -> Value {
     let (mut response, mut reasons) = (Map::new(), Map::new());
-    let mut failed = |unavailable: SourceUnavailable| {
+    let mut record_failure = |unavailable: SourceUnavailable| {
         reasons.insert(unavailable.source.to_owned(), unavailable.reason.into());
         Value::Array(Vec::new())
     };
@@ -55,20 +55,21 @@ pub(super) fn search_response(
             suggestions.iter_mut().for_each(resolve_link);
             json!(suggestions)
         });
-        response.insert(name.to_owned(), items.unwrap_or_else(&mut failed));
+        response.insert(name.to_owned(), items.unwrap_or_else(&mut record_failure));
     }
-    response.insert("posts".to_owned(), posts.map(|posts| json!(posts)).unwrap_or_else(&mut failed));
-    let order = ["m365", "docs", "issues", "posts"].into_iter().filter(|name| reasons.contains_key(*name));
-    response.insert("unavailableSources".to_owned(), order.collect());
+    response.insert("posts".to_owned(), posts.map(|posts| json!(posts)).unwrap_or_else(&mut record_failure));
+    let unavailable = ["m365", "docs", "issues", "posts"].into_iter().filter(|name| reasons.contains_key(*name));
+    response.insert("unavailableSources".to_owned(), unavailable.collect());
     response.insert("reasons".to_owned(), Value::Object(reasons));
     Value::Object(response)
 }
 
 /// Converts the violations of a post into a problem response.
-pub(super) fn post_rejected_problem(broken: Vec<PostViolation>) -> Problem {
-    let parts =
-        broken.into_iter().map(|broken| ValidationError::new(broken.message).with_pointer(broken.pointer).into());
-    Problem::invalid("the post is invalid", parts)
+pub(super) fn post_rejected_problem(violations: Vec<PostViolation>) -> Problem {
+    let errors = violations
+        .into_iter()
+        .map(|violation| ValidationError::new(violation.message).with_pointer(violation.pointer).into());
+    Problem::invalid("the post is invalid", errors)
 }
 
 /// Rewrites the URL of a suggestion for use in a page. Clears a URL that leads nowhere or would run code, because
@@ -88,10 +89,10 @@ fn link(url: &str) -> Option<String> {
         return Some(url.to_owned());
     }
     // Accepts only percent-encoded paths below a source; `..` would lead to another route of this server.
-    let is_ours = ["docs/", "issues/", "m365/"].iter().any(|source| url.starts_with(source));
-    let is_written = url.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.~/%#?=".contains(&byte));
+    let is_source_path = ["docs/", "issues/", "m365/"].iter().any(|source| url.starts_with(source));
+    let is_encoded = url.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.~/%#?=".contains(&byte));
     let steps_up = url.split(['/', '#', '?']).any(|part| part == "..");
-    (is_ours && is_written && !steps_up).then(|| format!("{FILES}{url}"))
+    (is_source_path && is_encoded && !steps_up).then(|| format!("{FILES}{url}"))
 }
 
 #[cfg(test)]

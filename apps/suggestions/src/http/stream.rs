@@ -21,7 +21,7 @@ type RunEvents = EventStream<Outcome<SuggestionsState>>;
 /// A search whose events are streamed to a client.
 pub(super) struct SuggestionStream {
     suggestion_run: SuggestionRun,
-    stage: StreamPhase,
+    phase: StreamPhase,
     /// Rate limit permit, released when the search ends or the client disconnects.
     _permit: RunPermit,
 }
@@ -36,17 +36,17 @@ enum StreamPhase {
 
 impl SuggestionStream {
     pub(super) fn new(suggestion_run: SuggestionRun, run: Option<RunEvents>, permit: RunPermit) -> Self {
-        let stage = run.map_or(StreamPhase::Direct, |run| StreamPhase::Running(Box::new(run)));
-        Self { suggestion_run, stage, _permit: permit }
+        let phase = run.map_or(StreamPhase::Direct, |run| StreamPhase::Running(Box::new(run)));
+        Self { suggestion_run, phase, _permit: permit }
     }
 
-    pub(super) fn response(self, pace: SseConfig) -> Response {
+    pub(super) fn response(self, config: SseConfig) -> Response {
         let events = unfold(self, |mut stream| async move {
             let event = stream.next().await?;
             Some((Ok::<Event, Infallible>(event), stream))
         });
-        let silence = KeepAlive::new().interval(pace.heartbeat_interval).text("heartbeat");
-        let mut response = Sse::new(events).keep_alive(silence).into_response();
+        let keep_alive = KeepAlive::new().interval(config.heartbeat_interval).text("heartbeat");
+        let mut response = Sse::new(events).keep_alive(keep_alive).into_response();
         // Prevents proxies from buffering, transforming or caching the stream.
         let headers = response.headers_mut();
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
@@ -55,12 +55,12 @@ impl SuggestionStream {
     }
 
     async fn next(&mut self) -> Option<Event> {
-        match std::mem::replace(&mut self.stage, StreamPhase::Over) {
+        match std::mem::replace(&mut self.phase, StreamPhase::Over) {
             StreamPhase::Running(mut run) => match run.next().await {
                 Some(event) => {
-                    self.stage = StreamPhase::Running(run);
+                    self.phase = StreamPhase::Running(run);
                     // Serialization cannot fail: events contain only strings, numbers and lists.
-                    Some(line(event.event, &serde_json::to_string(&event).unwrap_or_default()))
+                    Some(sse_event(event.event, &serde_json::to_string(&event).unwrap_or_default()))
                 }
                 None => Some(final_event(self.suggestion_run.finish(run.finish().await).await)),
             },
@@ -72,11 +72,11 @@ impl SuggestionStream {
 
 fn final_event(suggested: Result<SuggestionResult>) -> Event {
     match suggested {
-        Ok(suggested) => line("suggestions", &suggestions_response(suggested).to_string()),
-        Err(error) => line("problem", &serde_json::to_string(&Problem::from(error)).unwrap_or_default()),
+        Ok(suggested) => sse_event("suggestions", &suggestions_response(suggested).to_string()),
+        Err(error) => sse_event("problem", &serde_json::to_string(&Problem::from(error)).unwrap_or_default()),
     }
 }
 
-fn line(name: &str, data: &str) -> Event {
+fn sse_event(name: &str, data: &str) -> Event {
     Event::default().event(name).data(data)
 }

@@ -6,8 +6,8 @@ use superstep::Message;
 use superstep::models::{ChatRequest, SharedModel};
 
 use super::language::Language;
-use crate::query_expansion::cut;
-use crate::sources::sentences;
+use crate::query_expansion::cut_at_word;
+use crate::sources::count_sentences;
 use crate::tools::{HintArguments, SearchResult};
 
 /// Maximum number of output tokens of the model.
@@ -34,7 +34,7 @@ pub(super) async fn generate_hint(model: Option<&SharedModel>, args: &HintArgume
     };
     hint.unwrap_or_else(|| {
         let language = Language::detect(&args.post_text).or_else(|| Language::from_locale(locale?)).unwrap_or_default();
-        language.hint(best.source_type, &short(&best.title))
+        language.hint(best.source_type, &shorten(&best.title))
     })
 }
 
@@ -44,27 +44,27 @@ async fn request_hint(model: &SharedModel, args: &HintArguments) -> Option<Strin
     let results = serde_json::to_string(&args.search_results).ok()?;
     let prompt = format!("Post: {}\n\nResults: {results}", args.post_text);
     let request = ChatRequest::new([Message::system(TASK), Message::user(prompt)]).max_tokens(MAX_TOKENS);
-    let answer = tokio::time::timeout(MODEL_TIMEOUT, model.complete(request)).await.ok()?.ok()?;
-    let text = answer.message.text();
+    let response = tokio::time::timeout(MODEL_TIMEOUT, model.complete(request)).await.ok()?.ok()?;
+    let text = response.message.text();
     let line = text.lines().map(str::trim).find(|line| !line.is_empty())?.trim_matches('"');
     // The title of a result may itself be a sentence or in another language, so it is excluded from the checks.
     let remainder = args.search_results.iter().find_map(|result| without_name(line, result))?;
     let languages = Language::detect(&remainder).zip(Language::detect(&args.post_text));
-    let is_theirs = languages.is_none_or(|(answered, posted)| answered == posted);
-    (is_theirs && sentences(&remainder) == 1 && !line.contains("://")).then(|| line.to_owned())
+    let is_post_language = languages.is_none_or(|(answered, posted)| answered == posted);
+    (is_post_language && count_sentences(&remainder) == 1 && !line.contains("://")).then(|| line.to_owned())
 }
 
 /// Returns the line with the name of the result replaced. Returns `None` if the line does not name the result.
 fn without_name(line: &str, result: &SearchResult) -> Option<String> {
     let (line, title) = (line.to_lowercase(), result.title.trim().to_lowercase());
-    let head = title.split(": ").next().unwrap_or_default();
-    let is_long = head.chars().count() >= MIN_NAME_CHARS;
-    let name = [title.as_str(), head].into_iter().find(|name| line.contains(name) && (*name == title || is_long));
+    let prefix = title.split(": ").next().unwrap_or_default();
+    let is_long = prefix.chars().count() >= MIN_NAME_CHARS;
+    let name = [title.as_str(), prefix].into_iter().find(|name| line.contains(name) && (*name == title || is_long));
     name.filter(|name| !name.is_empty()).map(|name| line.replace(name, "it"))
 }
 
 /// Shortens a title so that it fits into a sentence: one line, cut at a word boundary.
-fn short(title: &str) -> String {
+fn shorten(title: &str) -> String {
     let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
-    cut(&title, MAX_TITLE_CHARS).map(|head| format!("{head} …")).unwrap_or(title)
+    cut_at_word(&title, MAX_TITLE_CHARS).map(|start| format!("{start} …")).unwrap_or(title)
 }

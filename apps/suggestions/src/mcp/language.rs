@@ -23,7 +23,7 @@ impl Language {
         let mut counts: Vec<(usize, Self)> = Self::ALL
             .into_iter()
             .map(|language| {
-                (words.iter().filter(|word| language.small_words().contains(&word.as_str())).count(), language)
+                (words.iter().filter(|word| language.function_words().contains(&word.as_str())).count(), language)
             })
             .collect();
         counts.sort_by_key(|(count, _)| std::cmp::Reverse(*count));
@@ -48,7 +48,7 @@ impl Language {
         }
     }
 
-    const fn small_words(self) -> &'static [&'static str] {
+    const fn function_words(self) -> &'static [&'static str] {
         match self {
             Self::English => &[
                 "the", "is", "are", "do", "does", "how", "what", "why", "who", "where", "when", "can", "my", "our",

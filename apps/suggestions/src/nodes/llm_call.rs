@@ -10,7 +10,7 @@ use superstep::{Error, ErrorCode, FromTask, Message, Node, NodeError, RunContext
 
 use crate::context::SuggestionsContext;
 use crate::prompt;
-use crate::state::{SuggestionsState, SuggestionsStateUpdate, without_text};
+use crate::state::{SuggestionsState, SuggestionsStateUpdate, no_text_error};
 use crate::tools::specs;
 
 /// The node `llmCall`, which calls the model.
@@ -51,22 +51,22 @@ impl Node<SuggestionsState, SuggestionsContext> for LlmCall {
             <RunContext<SuggestionsContext> as FromTask<SuggestionsState, SuggestionsContext>>::from_task(&cx)?;
         context.check()?;
         if prompt::post(&state.messages).text.is_empty() {
-            return Err(without_text().into());
+            return Err(no_text_error().into());
         }
         let Some(model) = context.planner_model() else {
             let error = Error::new(ErrorCode::MissingContext, "the context has no model");
             return Err(error.with_help("set a model, or use `suggest`, which works without one").into());
         };
-        let limit = context.timeouts().model;
+        let timeout = context.timeouts().model;
         let call = cx.model(model).request(self.request(&state)).into_future();
-        let answer = match select(call, pin!(cx.sleep(limit))).await {
-            Either::Left((answer, _)) => answer?,
+        let response = match select(call, pin!(cx.sleep(timeout))).await {
+            Either::Left((response, _)) => response?,
             Either::Right(_) => {
-                let fact = format!("the model `{}` took longer than {limit:?}", model.info());
-                return Err(Error::new(ErrorCode::Timeout, fact).into());
+                let detail = format!("the model `{}` took longer than {timeout:?}", model.info());
+                return Err(Error::new(ErrorCode::Timeout, detail).into());
             }
         };
-        let mut message: Message = answer.message;
+        let mut message: Message = response.message;
         if self.is_last(&state) {
             // A model may return tool calls although it was given no tools; they would stay without results.
             message.tool_calls.clear();

@@ -27,10 +27,10 @@ impl Node<SuggestionsState, SuggestionsContext> for ToolExec {
     async fn run(&self, cx: TaskContext) -> Result<TaskOutput, NodeError> {
         let state = <View<SuggestionsState> as FromTask<SuggestionsState, SuggestionsContext>>::from_task(&cx)?;
         let mut output = Node::<SuggestionsState, SuggestionsContext>::run(&self.0, cx).await?;
-        let answers = tool_messages(&output);
+        let results = tool_messages(&output);
         // Computed over all rounds: a source that returned results once is not unavailable because a later search
         // failed.
-        let statuses = statuses(state.messages.iter().chain(answers.iter().copied()));
+        let statuses = statuses(state.messages.iter().chain(results.iter().copied()));
         output.updates.push(SuggestionsState::update().tool_status(statuses).into_update());
         Ok(output)
     }
@@ -38,14 +38,14 @@ impl Node<SuggestionsState, SuggestionsContext> for ToolExec {
 
 /// Returns the tool messages in an output.
 fn tool_messages(output: &TaskOutput) -> Vec<&Message> {
-    let writes = output.updates.iter().flat_map(|draft| match draft {
+    let writes = output.updates.iter().flat_map(|update| match update {
         UncheckedUpdate::Typed(update) => update.writes(),
         UncheckedUpdate::Json(_) => &[],
     });
     let edits = writes.filter_map(|write| write.value.get::<MessageUpdates>()).flat_map(|edits| &edits.0);
-    let put = edits.filter_map(|edit| match edit {
+    let messages = edits.filter_map(|edit| match edit {
         MessageUpdate::Put(message) => Some(message),
         MessageUpdate::Remove(_) | MessageUpdate::RemoveAll => None,
     });
-    put.collect()
+    messages.collect()
 }

@@ -11,14 +11,15 @@
 #[must_use]
 pub fn stem(word: &str) -> String {
     let word = word.to_lowercase();
-    let cut = |ending: &str, least: usize| word.strip_suffix(ending).filter(|rest| rest.chars().count() >= least);
-    if let Some(rest) = cut("ies", 2) {
+    let strip =
+        |ending: &str, min_chars: usize| word.strip_suffix(ending).filter(|rest| rest.chars().count() >= min_chars);
+    if let Some(rest) = strip("ies", 2) {
         return format!("{rest}y");
     }
-    let verb = cut("ing", 3).or_else(|| cut("ed", 3));
-    let plural = || cut("es", 3).filter(|rest| rest.ends_with(['s', 'x', 'z', 'h'])).or_else(|| cut("s", 3));
+    let verb = strip("ing", 3).or_else(|| strip("ed", 3));
+    let plural = || strip("es", 3).filter(|rest| rest.ends_with(['s', 'x', 'z', 'h'])).or_else(|| strip("s", 3));
     let rest = match verb.filter(|rest| has_vowel(rest)) {
-        Some(rest) => single(rest),
+        Some(rest) => without_double_consonant(rest),
         None if word.ends_with("ss") || word.ends_with("us") => &word,
         None => plural().unwrap_or(&word),
     };
@@ -28,10 +29,10 @@ pub fn stem(word: &str) -> String {
 }
 
 /// Removes a doubled final consonant: `stopp` of `stopped` becomes `stop`; `fall` of `falling` stays.
-fn single(rest: &str) -> &str {
+fn without_double_consonant(rest: &str) -> &str {
     let mut letters = rest.char_indices().rev();
     match (letters.next(), letters.next()) {
-        (Some((at, last)), Some((_, before))) if last == before && !"lsz".contains(last) => &rest[..at],
+        (Some((offset, last)), Some((_, before))) if last == before && !"lsz".contains(last) => &rest[..offset],
         _ => rest,
     }
 }

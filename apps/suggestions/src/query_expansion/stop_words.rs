@@ -20,13 +20,13 @@ const GERMAN: &str = "\
     ohne schon sehr sich sie sind soll um und uns unser unter vom von vor wann warum weil wenn wer werden wie \
     wir wird wo zu zum zur über";
 
-static STOPS: LazyLock<BTreeSet<&str>> =
+static STOP_WORDS: LazyLock<BTreeSet<&str>> =
     LazyLock::new(|| ENGLISH.split_whitespace().chain(GERMAN.split_whitespace()).collect());
 
 /// Returns true if a lowercase word is a stop word or a single ASCII letter.
-pub(super) fn is_stop(word: &str) -> bool {
+pub(super) fn is_stop_word(word: &str) -> bool {
     let is_letter = word.chars().count() < 2 && word.is_ascii();
-    is_letter || STOPS.contains(word)
+    is_letter || STOP_WORDS.contains(word)
 }
 
 #[cfg(test)]
@@ -36,7 +36,7 @@ mod tests {
     /// R-SUG-42: stop words of both languages and single letters are recognised; words of other scripts never are.
     #[test]
     fn stop_words_are_recognised() {
-        assert!(["how", "wie", "i", "x"].into_iter().all(is_stop));
-        assert!(!["pod", "湖", "down"].into_iter().any(is_stop));
+        assert!(["how", "wie", "i", "x"].into_iter().all(is_stop_word));
+        assert!(!["pod", "湖", "down"].into_iter().any(is_stop_word));
     }
 }

@@ -12,12 +12,13 @@ use superstep::{Error, ErrorCode, Result};
 #[derive(Debug)]
 pub(super) struct SynonymFile {
     file: Option<PathBuf>,
-    read: Mutex<LoadedSynonyms>,
+    loaded: Mutex<LoadedSynonyms>,
 }
 
 #[derive(Debug, Default)]
 struct LoadedSynonyms {
-    seen: Option<(u64, Option<SystemTime>)>,
+    /// Size and modification time of the file.
+    version: Option<(u64, Option<SystemTime>)>,
     groups: Vec<Vec<Term>>,
 }
 
@@ -38,10 +39,10 @@ pub(super) struct SynonymMatch {
 
 impl SynonymFile {
     pub(super) fn open(file: Option<&Path>) -> Result<Self> {
-        let list = Self { file: file.map(Path::to_owned), read: Mutex::default() };
+        let list = Self { file: file.map(Path::to_owned), loaded: Mutex::default() };
         list.reload_if_changed().map_err(|cause| {
             let path = file.unwrap_or(Path::new("")).display();
-            Error::new(ErrorCode::ConfigInvalid, format!("cannot read the words in `{path}`: {cause}"))
+            Error::new(ErrorCode::ConfigInvalid, format!("cannot read the synonyms in `{path}`: {cause}"))
         })?;
         Ok(list)
     }
@@ -50,13 +51,13 @@ impl SynonymFile {
     pub(super) fn matches(&self, text: &[String]) -> Vec<SynonymMatch> {
         // If the file is temporarily unreadable, the groups loaded before stay in use.
         self.reload_if_changed().ok();
-        let read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
+        let loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         let mut matches: Vec<(usize, SynonymMatch)> = Vec::new();
-        for group in &read.groups {
+        for group in &loaded.groups {
             let positions = group.iter().map(|term| (find_phrase(text, &term.words), term));
-            let (held, others): (Vec<_>, Vec<_>) = positions.partition(|(position, _)| position.is_some());
-            if let Some(first) = held.iter().filter_map(|(position, _)| *position).min() {
-                let words = held.iter().flat_map(|(_, term)| term.words.iter().cloned()).collect();
+            let (matched, others): (Vec<_>, Vec<_>) = positions.partition(|(position, _)| position.is_some());
+            if let Some(first) = matched.iter().filter_map(|(position, _)| *position).min() {
+                let words = matched.iter().flat_map(|(_, term)| term.words.iter().cloned()).collect();
                 let others = others.into_iter().map(|(_, term)| term.text.clone()).collect();
                 matches.push((first, SynonymMatch { words, others }));
             }
@@ -69,23 +70,23 @@ impl SynonymFile {
     fn reload_if_changed(&self) -> io::Result<()> {
         let Some(file) = &self.file else { return Ok(()) };
         let metadata = fs::metadata(file)?;
-        let seen = Some((metadata.len(), metadata.modified().ok()));
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        if read.seen != seen {
-            *read = LoadedSynonyms { seen, groups: groups(&fs::read_to_string(file)?) };
+        let version = Some((metadata.len(), metadata.modified().ok()));
+        let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        if loaded.version != version {
+            *loaded = LoadedSynonyms { version, groups: parse_groups(&fs::read_to_string(file)?) };
         }
         Ok(())
     }
 }
 
-fn groups(text: &str) -> Vec<Vec<Term>> {
+fn parse_groups(text: &str) -> Vec<Vec<Term>> {
     let lines = text.lines().map(str::trim).filter(|line| !line.starts_with('#'));
-    let groups = lines.map(|line| line.split(',').filter_map(term).collect::<Vec<_>>());
+    let groups = lines.map(|line| line.split(',').filter_map(parse_term).collect::<Vec<_>>());
     groups.filter(|group| group.len() > 1).collect()
 }
 
-fn term(text: &str) -> Option<Term> {
-    let words = super::all(text);
+fn parse_term(text: &str) -> Option<Term> {
+    let words = super::words_of(text);
     (!words.is_empty()).then(|| Term { text: text.trim().to_owned(), words })
 }
 

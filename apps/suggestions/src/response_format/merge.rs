@@ -6,7 +6,7 @@ use crate::sources::fuse;
 use crate::types::{McpSuggestion, PostSummary};
 
 /// Query parameters that are known to track users and do not identify a document.
-const TRACKING: [&str; 8] = ["fbclid", "gclid", "dclid", "msclkid", "mc_cid", "mc_eid", "igshid", "yclid"];
+const TRACKING_PARAMETERS: [&str; 8] = ["fbclid", "gclid", "dclid", "msclkid", "mc_cid", "mc_eid", "igshid", "yclid"];
 
 /// Merges lists of suggestions: best first, without duplicates, each with the longest description that any hit had.
 pub(super) fn merged_suggestions(lists: Vec<Vec<McpSuggestion>>) -> Vec<McpSuggestion> {
@@ -18,7 +18,7 @@ pub(super) fn merged_suggestions(lists: Vec<Vec<McpSuggestion>>) -> Vec<McpSugge
         }
     }
     // Suggestions without a URL are not fused: equal empty URLs do not make them duplicates.
-    let (without_url, with_url): (Vec<_>, Vec<_>) = split(lists);
+    let (without_url, with_url): (Vec<_>, Vec<_>) = split_by_url(lists);
     let mut merged: Vec<McpSuggestion> = Vec::new();
     for mut suggestion in fuse(with_url).into_iter().chain(without_url.into_iter().flatten()) {
         if let Some(description) = longest.remove(&key(&suggestion.url, &suggestion.title)) {
@@ -29,7 +29,7 @@ pub(super) fn merged_suggestions(lists: Vec<Vec<McpSuggestion>>) -> Vec<McpSugge
     merged
 }
 
-fn split(lists: Vec<Vec<McpSuggestion>>) -> (Vec<Vec<McpSuggestion>>, Vec<Vec<McpSuggestion>>) {
+fn split_by_url(lists: Vec<Vec<McpSuggestion>>) -> (Vec<Vec<McpSuggestion>>, Vec<Vec<McpSuggestion>>) {
     let has_no_url = |suggestion: &McpSuggestion| suggestion.url.trim().is_empty();
     lists.into_iter().map(|list| list.into_iter().partition::<Vec<_>, _>(has_no_url)).unzip()
 }
@@ -57,16 +57,16 @@ pub(super) fn key(url: &str, title: &str) -> String {
     let (path, query) = address.split_once('?').unwrap_or((address, ""));
     let params: Vec<&str> = query.split('&').filter(|pair| !pair.is_empty() && !is_tracking(pair)).collect();
     let query = if params.is_empty() { String::new() } else { format!("?{}", params.join("&")) };
-    format!("url {}{query}", plain(path))
+    format!("url {}{query}", normalized(path))
 }
 
 fn is_tracking(pair: &str) -> bool {
     let name = pair.split('=').next().unwrap_or_default().to_lowercase();
-    name.starts_with("utm_") || TRACKING.contains(&name.as_str())
+    name.starts_with("utm_") || TRACKING_PARAMETERS.contains(&name.as_str())
 }
 
 /// Normalizes a URL path: lowercases scheme and host, which are case-insensitive, and removes trailing slashes.
-fn plain(path: &str) -> String {
+fn normalized(path: &str) -> String {
     let path = path.trim_end_matches('/');
     let Some((scheme, rest)) = path.split_once("://") else { return path.to_owned() };
     let (host, rest) = rest.split_once('/').map_or((rest, None), |(host, rest)| (host, Some(rest)));
@@ -128,7 +128,7 @@ mod tests {
         ];
         let merged = merged_suggestions(lists);
         let pairs: Vec<(&str, &str)> =
-            merged.iter().map(|one| (one.title.as_str(), one.description.as_str())).collect();
+            merged.iter().map(|suggestion| (suggestion.title.as_str(), suggestion.description.as_str())).collect();
         assert_eq!(pairs, [("A", "much longer"), ("B", "b"), ("Nowhere", "n"), ("Elsewhere", "e")]);
         assert_eq!(merged[0].url, "docs/a.md#x");
     }

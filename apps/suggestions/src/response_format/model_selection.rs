@@ -21,11 +21,11 @@ pub(super) fn select_results(answer: &ModelAnswer, results: &MergedResults) -> F
     {
         match listed {
             ListField::Missing => {}
-            ListField::Invalid => all.iter().for_each(|result| put(&mut response, result)),
+            ListField::Invalid => all.iter().for_each(|result| push_unique(&mut response, result)),
             ListField::Items(items) => {
                 for item in items {
                     match suggestion(item, results) {
-                        Some(result) => put(&mut response, result),
+                        Some(result) => push_unique(&mut response, result),
                         None => dropped += 1,
                     }
                 }
@@ -55,7 +55,7 @@ pub(super) fn select_results(answer: &ModelAnswer, results: &MergedResults) -> F
 
 /// Appends a suggestion to the list of its source unless the list contains it. The source is taken from the search
 /// tool.
-fn put(response: &mut CombinedSuggestionsResponse, result: &McpSuggestion) {
+fn push_unique(response: &mut CombinedSuggestionsResponse, result: &McpSuggestion) {
     let list = match result.source_type {
         SourceType::M365 => &mut response.m365,
         SourceType::Doc => &mut response.docs,
@@ -93,20 +93,20 @@ fn post<'a>(item: &Value, results: &'a MergedResults) -> Option<&'a PostSummary>
 /// Returns the hint if it is short enough and contains no URL other than those of tool results.
 fn validate_hint(hint: &str, results: &MergedResults, warnings: &mut Vec<String>) -> Option<String> {
     let hint = hint.trim();
-    let is_known = |word: &str| {
+    let is_returned = |word: &str| {
         let word = word.trim_matches(|letter: char| !letter.is_alphanumeric() && letter != '/');
         results.suggestions().any(|result| key(&result.url, "") == key(word, ""))
     };
-    let is_foreign = hint.split_whitespace().any(|word| is_address(word) && !is_known(word));
-    if is_foreign || hint.chars().count() > MAX_HINT_CHARS {
-        let reason = if is_foreign { "it links to a URL that no tool returned" } else { "it is too long" };
+    let has_unknown_url = hint.split_whitespace().any(|word| is_url(word) && !is_returned(word));
+    if has_unknown_url || hint.chars().count() > MAX_HINT_CHARS {
+        let reason = if has_unknown_url { "it links to a URL that no tool returned" } else { "it is too long" };
         warnings.push(format!("dropped the model's hint: {reason}"));
         return results.hint.clone();
     }
     (!hint.is_empty()).then(|| hint.to_owned())
 }
 
-fn is_address(word: &str) -> bool {
+fn is_url(word: &str) -> bool {
     let word = word.to_lowercase();
     word.contains("://") || word.contains("www.") || word.contains("mailto:")
 }

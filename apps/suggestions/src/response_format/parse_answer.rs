@@ -3,8 +3,8 @@
 
 use serde_json::{Map, Value};
 
-const LISTS: [&str; 4] = ["m365", "docs", "issues", "posts"];
-const HINT: &str = "actionHint";
+const LIST_FIELDS: [&str; 4] = ["m365", "docs", "issues", "posts"];
+const HINT_FIELD: &str = "actionHint";
 /// Maximum number of opening braces that are tried as the start of the answer.
 const MAX_STARTS: usize = 64;
 
@@ -33,30 +33,37 @@ pub(super) struct ModelAnswer {
 pub(super) fn parse_answer(text: &str) -> Option<ModelAnswer> {
     // Bounds the work for a text that consists only of braces.
     let starts = text.match_indices('{').map(|(start, _)| start).take(MAX_STARTS);
-    let object = starts.filter_map(|start| object(&text[start..])).find_map(find_answer_object)?;
-    let listed = |name: &str| match object.get(name) {
+    let object = starts.filter_map(|start| parse_object(&text[start..])).find_map(find_answer_object)?;
+    let list_field = |name: &str| match object.get(name) {
         None | Some(Value::Null) => ListField::Missing,
         Some(Value::Array(items)) => ListField::Items(items.clone()),
         Some(_) => ListField::Invalid,
     };
-    let [m365, docs, issues, posts] = LISTS.map(listed);
-    Some(ModelAnswer { m365, docs, issues, posts, hint: object.get(HINT).and_then(Value::as_str).map(str::to_owned) })
+    let [m365, docs, issues, posts] = LIST_FIELDS.map(list_field);
+    Some(ModelAnswer {
+        m365,
+        docs,
+        issues,
+        posts,
+        hint: object.get(HINT_FIELD).and_then(Value::as_str).map(str::to_owned),
+    })
 }
 
 /// Returns the object that has an expected field: the object itself or one of its direct children.
 fn find_answer_object(object: Map<String, Value>) -> Option<Map<String, Value>> {
-    let is_known = |object: &Map<String, Value>| LISTS.iter().chain([&HINT]).any(|name| object.contains_key(*name));
-    if is_known(&object) {
+    let has_expected_field =
+        |object: &Map<String, Value>| LIST_FIELDS.iter().chain([&HINT_FIELD]).any(|name| object.contains_key(*name));
+    if has_expected_field(&object) {
         return Some(object);
     }
     object.into_iter().find_map(|(_, value)| match value {
-        Value::Object(inner) if is_known(&inner) => Some(inner),
+        Value::Object(inner) if has_expected_field(&inner) => Some(inner),
         _ => None,
     })
 }
 
 /// Parses the JSON object at the start of a text.
-fn object(text: &str) -> Option<Map<String, Value>> {
+fn parse_object(text: &str) -> Option<Map<String, Value>> {
     // Parses the text unrepaired first, because a repair must not change valid JSON.
     let mut objects = serde_json::Deserializer::from_str(text).into_iter::<Map<String, Value>>();
     objects.next().and_then(Result::ok).or_else(|| serde_json::from_str(&repair_json(text)).ok())
@@ -86,7 +93,7 @@ fn repair_json(text: &str) -> String {
             '{' => open.push('}'),
             '[' => open.push(']'),
             '}' | ']' => {
-                without_comma(&mut out);
+                remove_trailing_comma(&mut out);
                 open.pop();
             }
             _ => {}
@@ -99,12 +106,12 @@ fn repair_json(text: &str) -> String {
     if is_string {
         out.push('"');
     }
-    without_comma(&mut out);
+    remove_trailing_comma(&mut out);
     out.extend(open.into_iter().rev());
     out
 }
 
-fn without_comma(out: &mut String) {
+fn remove_trailing_comma(out: &mut String) {
     let length = out.trim_end().len();
     if out[..length].ends_with(',') {
         out.truncate(length - 1);

@@ -6,7 +6,7 @@ use serde_json::Value;
 use superstep::Message;
 use superstep::core::message::{Role, ToolStatus};
 
-use super::tool_results::list;
+use super::tool_results::parse_list;
 use crate::state::SourceStatus;
 use crate::tools::SearchTool;
 
@@ -23,25 +23,25 @@ enum CallOutcome {
 
 /// Returns the status of each searched source.
 pub(crate) fn statuses<'a>(messages: impl Iterator<Item = &'a Message>) -> BTreeMap<String, SourceStatus> {
-    let mut calls: BTreeMap<String, CallOutcome> = BTreeMap::new();
-    for (search, message) in messages.filter_map(searched) {
-        let call = call(message);
-        let outcome = calls.entry(search.source().to_owned()).or_insert(call);
-        *outcome = call.max(*outcome);
+    let mut outcomes: BTreeMap<String, CallOutcome> = BTreeMap::new();
+    for (search, message) in messages.filter_map(as_search) {
+        let outcome = call_outcome(message);
+        let best = outcomes.entry(search.source().to_owned()).or_insert(outcome);
+        *best = outcome.max(*best);
     }
-    let status = |call| match call {
+    let status = |outcome| match outcome {
         CallOutcome::HasResults => SourceStatus::Ok,
         CallOutcome::Empty => SourceStatus::Empty,
         CallOutcome::Failed | CallOutcome::Malformed => SourceStatus::Error,
     };
-    calls.into_iter().map(|(source, call)| (source, status(call))).collect()
+    outcomes.into_iter().map(|(source, outcome)| (source, status(outcome))).collect()
 }
 
 /// Returns the failure reason of each failed source.
 pub(crate) fn reasons<'a>(messages: impl Iterator<Item = &'a Message> + Clone) -> BTreeMap<String, String> {
     let statuses = statuses(messages.clone());
-    let failed = messages.filter_map(searched).filter(|(search, message)| {
-        statuses.get(search.source()) == Some(&SourceStatus::Error) && call(message) != CallOutcome::Empty
+    let failed = messages.filter_map(as_search).filter(|(search, message)| {
+        statuses.get(search.source()) == Some(&SourceStatus::Error) && call_outcome(message) != CallOutcome::Empty
     });
     failed.map(|(search, message)| (search.source().to_owned(), reason(search, message))).collect()
 }
@@ -56,17 +56,17 @@ fn reason(search: SearchTool, message: &Message) -> String {
     text.split_once(&prefix).map_or(&*text, |(_, reason)| reason).to_owned()
 }
 
-fn searched(message: &Message) -> Option<(SearchTool, &Message)> {
+fn as_search(message: &Message) -> Option<(SearchTool, &Message)> {
     let search = SearchTool::from_tool_name(message.name.as_deref()?)?;
     (message.role == Role::Tool).then_some((search, message))
 }
 
-fn call(message: &Message) -> CallOutcome {
+fn call_outcome(message: &Message) -> CallOutcome {
     if message.status == ToolStatus::Error {
         let is_malformed = message.metadata.get("error").and_then(Value::as_str) == Some("bad_arguments");
         return if is_malformed { CallOutcome::Malformed } else { CallOutcome::Failed };
     }
-    match list::<Value>(message) {
+    match parse_list::<Value>(message) {
         None => CallOutcome::Failed,
         Some(listed) if listed.is_empty() => CallOutcome::Empty,
         Some(listed) if listed.iter().any(Value::is_object) => CallOutcome::HasResults,

@@ -29,11 +29,12 @@ impl ToolResults {
         for message in messages.iter().filter(|message| is_success(message)) {
             let name = message.name.as_deref().unwrap_or_default();
             match SearchTool::from_tool_name(name) {
-                Some(SearchTool::Posts) => results.posts.extend(list(message)),
+                Some(SearchTool::Posts) => results.posts.extend(parse_list(message)),
                 Some(search) => {
-                    let hits = list(message)
-                        .map(|hits| hits.into_iter().filter(is_openable).map(|hit| of(search, hit)).collect());
-                    results.of_search(search).extend(hits);
+                    let hits = parse_list(message).map(|hits| {
+                        hits.into_iter().filter(is_openable).map(|hit| with_source_type(search, hit)).collect()
+                    });
+                    results.results_mut(search).extend(hits);
                 }
                 None if name == HINT => results.hint = Some(message.text().trim().to_owned()),
                 None => {}
@@ -42,7 +43,7 @@ impl ToolResults {
         results
     }
 
-    fn of_search(&mut self, search: SearchTool) -> &mut Vec<Vec<McpSuggestion>> {
+    fn results_mut(&mut self, search: SearchTool) -> &mut Vec<Vec<McpSuggestion>> {
         match search {
             SearchTool::M365 => &mut self.m365,
             SearchTool::Docs => &mut self.docs,
@@ -101,14 +102,14 @@ impl MergedResults {
 }
 
 /// Returns the number of results in a tool message.
-pub(super) fn count(message: &Message) -> usize {
-    let listed: Option<Vec<Value>> = list(message).filter(|_| is_success(message));
+pub(super) fn result_count(message: &Message) -> usize {
+    let listed: Option<Vec<Value>> = parse_list(message).filter(|_| is_success(message));
     listed.map_or(0, |listed| listed.len())
 }
 
 /// Parses the list of a tool message and skips unreadable items. Returns `None` if the content is not a list or a
 /// non-empty list has no readable item.
-pub(super) fn list<T: DeserializeOwned>(message: &Message) -> Option<Vec<T>> {
+pub(super) fn parse_list<T: DeserializeOwned>(message: &Message) -> Option<Vec<T>> {
     let values: Vec<Value> = serde_json::from_str(&message.text()).ok()?;
     let is_empty = values.is_empty();
     let items: Vec<T> = values.into_iter().filter_map(|value| serde_json::from_value(value).ok()).collect();
@@ -120,7 +121,7 @@ fn is_success(message: &Message) -> bool {
 }
 
 /// Sets the source type of a hit from the search tool, which is more reliable than the hit itself.
-fn of(search: SearchTool, hit: McpSuggestion) -> McpSuggestion {
+fn with_source_type(search: SearchTool, hit: McpSuggestion) -> McpSuggestion {
     McpSuggestion { source_type: search.kind(), ..hit }
 }
 

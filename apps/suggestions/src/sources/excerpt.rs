@@ -1,6 +1,6 @@
 //! Excerpts for search results: the passage of a text that matches a query best, short enough for a description.
 
-use crate::query_expansion::{content_words, cut, stem};
+use crate::query_expansion::{content_words, cut_at_word, stem};
 
 /// Maximum length of a description in characters.
 pub(crate) const MAX_EXCERPT_CHARS: usize = 300;
@@ -12,8 +12,8 @@ pub(crate) fn excerpt(text: &str, query: &str) -> String {
     let mut best = (0, String::new());
     for start in 0..sentences.len() {
         let passage = passage(&sentences[start..]);
-        let held: Vec<String> = content_words(&passage).iter().map(|word| stem(word)).collect();
-        let count = query_stems.iter().filter(|word| held.contains(word)).count();
+        let passage_stems: Vec<String> = content_words(&passage).iter().map(|word| stem(word)).collect();
+        let count = query_stems.iter().filter(|word| passage_stems.contains(word)).count();
         // On a tie the first passage wins, because earlier text usually introduces later text.
         if best.1.is_empty() || count > best.0 {
             best = (count, passage);
@@ -37,7 +37,7 @@ fn passage(sentences: &[&str]) -> String {
 
 /// Cuts a text at a word boundary and appends an ellipsis.
 fn shortened(text: &str) -> String {
-    cut(text, MAX_EXCERPT_CHARS - 2).map_or_else(|| text.to_owned(), |head| format!("{head} …"))
+    cut_at_word(text, MAX_EXCERPT_CHARS - 2).map_or_else(|| text.to_owned(), |head| format!("{head} …"))
 }
 
 /// Splits a text into sentences. An empty line also ends a sentence.
@@ -47,8 +47,8 @@ fn sentences(text: &str) -> Vec<&str> {
         let mut start = 0;
         let mut letters = paragraph.char_indices().peekable();
         while let Some((_, letter)) = letters.next() {
-            let Some((next, follower)) = letters.peek() else { break };
-            let is_end = matches!(letter, '.' | '!' | '?') && follower.is_whitespace();
+            let Some((next, next_letter)) = letters.peek() else { break };
+            let is_end = matches!(letter, '.' | '!' | '?') && next_letter.is_whitespace();
             if is_end || matches!(letter, '。' | '！' | '？') {
                 sentences.push(paragraph[start..*next].trim());
                 start = *next;

@@ -11,7 +11,7 @@ use std::path::Path;
 
 use superstep::Result;
 use superstep_documents::{
-    DocumentLine, FileIndex, IndexedItem, ReadLimits, SearchFields, SearchHit, markdown as lines_of,
+    DocumentLine, FileIndex, IndexedItem, ReadLimits, SearchFields, SearchHit, markdown as parse_markdown,
 };
 
 use super::excerpt::{MAX_EXCERPT_CHARS, excerpt};
@@ -20,7 +20,7 @@ use crate::query_expansion::content_words;
 use crate::types::{Availability, McpSuggestion, SourceType};
 
 /// Fraction of the best score from which a hit counts as comparable to the best.
-const COMPARABLE: f64 = 0.6;
+const MIN_COMPARABLE_FRACTION: f64 = 0.6;
 
 /// An issue of any tracker.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -94,7 +94,7 @@ impl Issues {
 /// Moves resolved issues to the front of the hits that are comparable to the best.
 fn solved_first(hits: &mut [SearchHit<'_, Issue>]) {
     let Some(best) = hits.first().map(|search_hit| search_hit.score) else { return };
-    let comparable = hits.partition_point(|search_hit| search_hit.score >= best * COMPARABLE);
+    let comparable = hits.partition_point(|search_hit| search_hit.score >= best * MIN_COMPARABLE_FRACTION);
     hits[..comparable].sort_by_key(|search_hit| !search_hit.item.is_resolved);
 }
 
@@ -140,13 +140,13 @@ impl Issue {
 
 impl IndexedItem for Issue {
     fn accepts_file(name: &str) -> bool {
-        reader(name).is_some()
+        parser(name).is_some()
     }
 
     fn read(name: &str, bytes: &[u8]) -> Result<Vec<Self>, String> {
-        let read = reader(name).ok_or("the export format is unknown")?;
+        let parse = parser(name).ok_or("the export format is unknown")?;
         let text = std::str::from_utf8(bytes).map_err(|_| "it is not valid UTF-8")?;
-        read(text.strip_prefix('\u{feff}').unwrap_or(text))
+        parse(text.strip_prefix('\u{feff}').unwrap_or(text))
     }
 
     fn search_fields(&self) -> SearchFields<'_> {
@@ -160,9 +160,9 @@ impl IndexedItem for Issue {
 type IssueParser = fn(&str) -> Result<Vec<Issue>, String>;
 
 /// Returns the parser for a file by its extension.
-fn reader(name: &str) -> Option<IssueParser> {
-    let (_, ending) = name.rsplit_once('.')?;
-    match ending.to_lowercase().as_str() {
+fn parser(name: &str) -> Option<IssueParser> {
+    let (_, extension) = name.rsplit_once('.')?;
+    match extension.to_lowercase().as_str() {
         "json" => Some(json::read),
         "csv" => Some(jira::read_table),
         "md" | "markdown" => Some(markdown::read),
@@ -173,7 +173,7 @@ fn reader(name: &str) -> Option<IssueParser> {
 /// Converts Markdown to plain text with one paragraph per block, for excerpts.
 fn plain(text: &str) -> String {
     let mut blocks = vec![String::new()];
-    for line in lines_of(text) {
+    for line in parse_markdown(text) {
         match (line, blocks.last_mut()) {
             (DocumentLine::Heading { words, .. }, _) => blocks.extend([words, String::new()]),
             (DocumentLine::Item(words), _) => blocks.push(words),

@@ -48,7 +48,7 @@ impl From<SourceUnavailable> for M365SearchResult {
 
 /// Backend of the search.
 pub(super) enum M365Backend {
-    Nowhere,
+    NotConfigured,
     Mirror(std::sync::Arc<mirror::Mirror>),
     Graph(graph::GraphClient),
 }
@@ -56,7 +56,7 @@ pub(super) enum M365Backend {
 impl M365Backend {
     pub(super) fn open(settings: &M365Settings) -> Result<Self> {
         Ok(match settings {
-            M365Settings::None => Self::Nowhere,
+            M365Settings::None => Self::NotConfigured,
             M365Settings::Mirror { folder, mail } => {
                 Self::Mirror(std::sync::Arc::new(mirror::Mirror::open(folder.as_deref(), mail.as_deref())?))
             }
@@ -66,7 +66,7 @@ impl M365Backend {
 
     pub(super) async fn search(&self, query: &str, token: Option<&Secret>, limit: usize) -> M365SearchResult {
         match self {
-            Self::Nowhere => not_configured().into(),
+            Self::NotConfigured => not_configured().into(),
             Self::Graph(graph) => graph.search_all_kinds(query, token, limit).await,
             Self::Mirror(mirror) => {
                 let (mirror, query) = (mirror.clone(), query.to_owned());
@@ -82,25 +82,25 @@ impl M365Backend {
     pub(super) fn read(&self, file: &str, number: usize) -> Option<SourceDocument> {
         match self {
             Self::Mirror(mirror) => mirror.read(file, number),
-            Self::Nowhere | Self::Graph(_) => None,
+            Self::NotConfigured | Self::Graph(_) => None,
         }
     }
 
     pub(super) fn missing(&self) -> Option<SourceUnavailable> {
-        matches!(self, Self::Nowhere).then(not_configured)
+        matches!(self, Self::NotConfigured).then(not_configured)
     }
 
     pub(super) fn skipped(&self) -> Vec<String> {
         match self {
             Self::Mirror(mirror) => mirror.skipped(),
-            Self::Nowhere | Self::Graph(_) => Vec::new(),
+            Self::NotConfigured | Self::Graph(_) => Vec::new(),
         }
     }
 
     pub(super) fn refresh(&self) -> Result<()> {
         match self {
             Self::Mirror(mirror) => mirror.refresh(),
-            Self::Nowhere | Self::Graph(_) => Ok(()),
+            Self::NotConfigured | Self::Graph(_) => Ok(()),
         }
     }
 }

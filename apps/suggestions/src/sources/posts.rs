@@ -22,7 +22,7 @@ use super::settings::SourceSettings;
 use crate::types::{Mode, PostEmbedding, PostSummary};
 
 pub use new_post::{MAX_SENTENCES, MAX_TAG_CHARS, MAX_TAGS, MAX_TEXT_CHARS, NewPost, PostViolation, TimeToLive};
-pub use sentences::sentences;
+pub use sentences::count_sentences;
 
 /// The table of posts. Clones share the same connections.
 #[derive(Clone)]
@@ -106,9 +106,9 @@ impl Posts {
     ///
     /// # Errors
     /// Returns `InputInvalid` if the post of [`PostFilter::after`] does not exist, or an error if the database fails.
-    pub async fn list(&self, listing: PostFilter) -> Result<PostPage> {
-        let (now, after) = (self.now()?, listing.after.clone().unwrap_or_default());
-        let page = self.blocking(move |posts| table::list(&posts.reader(), &listing, now)).await?;
+    pub async fn list(&self, filter: PostFilter) -> Result<PostPage> {
+        let (now, after) = (self.now()?, filter.after.clone().unwrap_or_default());
+        let page = self.blocking(move |posts| table::list(&posts.reader(), &filter, now)).await?;
         page.ok_or_else(|| {
             let message = format!("post `{after}` not found");
             let problem = Diagnostic { pointer: "/after".to_owned(), message, help: None };
@@ -148,12 +148,12 @@ impl Posts {
 
     async fn blocking<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&Inner) -> rusqlite::Result<T> + Send + 'static,
+        operation: impl FnOnce(&Inner) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T> {
         let inner = self.0.clone();
-        let done = tokio::task::spawn_blocking(move || work(&inner)).await;
-        let done = done.map_err(|error| Error::new(ErrorCode::Internal, format!("the posts failed: {error}")))?;
-        done.map_err(|cause| table::failed(&cause))
+        let result = tokio::task::spawn_blocking(move || operation(&inner)).await;
+        let result = result.map_err(|error| Error::new(ErrorCode::Internal, format!("the posts failed: {error}")))?;
+        result.map_err(|cause| table::database_error(&cause))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use superstep::{Error, ErrorCode, Result};
 
-use crate::query_expansion::cut;
+use crate::query_expansion::cut_at_word;
 
 /// Maximum length of a query in characters.
 pub const MAX_QUERY_CHARS: usize = 200;
@@ -31,11 +31,11 @@ pub fn normalize_query(query: &str) -> Result<SearchQuery> {
     if text.is_empty() {
         return Err(Error::new(ErrorCode::InputInvalid, "the query is empty").with_help("use one or more words"));
     }
-    let Some(head) = cut(text, MAX_QUERY_CHARS) else {
+    let Some(start) = cut_at_word(text, MAX_QUERY_CHARS) else {
         return Ok(SearchQuery { text: text.to_owned(), warning: None });
     };
     let length = text.chars().count();
     let warning =
         format!("the query has {length} characters; only the first {MAX_QUERY_CHARS} were used, up to a whole word");
-    Ok(SearchQuery { text: head.to_owned(), warning: Some(warning) })
+    Ok(SearchQuery { text: start.to_owned(), warning: Some(warning) })
 }

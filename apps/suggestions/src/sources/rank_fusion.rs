@@ -3,7 +3,7 @@
 use crate::types::McpSuggestion;
 
 /// Smoothing constant of reciprocal rank fusion. The usual value is larger and suits lists of hundreds of results.
-const SMOOTH: f64 = 2.0;
+const SMOOTHING: f64 = 2.0;
 
 /// Fuses ranked lists, best first: a result that ranks high in many lists ranks high. Each document occurs once,
 /// with its highest-ranked section.
@@ -17,15 +17,15 @@ pub fn fuse(lists: Vec<Vec<McpSuggestion>>) -> Vec<McpSuggestion> {
             if seen.contains(&document) {
                 continue;
             }
-            let worth = 1.0 / (SMOOTH + rank as f64);
+            let score = 1.0 / (SMOOTHING + rank as f64);
             match fused.iter_mut().find(|(_, _, existing)| self::document(&existing.url) == document) {
                 Some((sum, best, existing)) => {
-                    *sum += worth;
+                    *sum += score;
                     if rank < *best {
                         (*best, *existing) = (rank, suggestion);
                     }
                 }
-                None => fused.push((worth, rank, suggestion)),
+                None => fused.push((score, rank, suggestion)),
             }
             seen.push(document);
         }

@@ -92,14 +92,14 @@ impl SourceSettings {
     /// `posts.sqlite`. Missing entries are not set.
     #[must_use]
     pub fn from_folder(folder: &std::path::Path) -> Self {
-        let there = |name: &str| Some(folder.join(name)).filter(|path| path.exists());
-        let (mirror, mail) = (there("m365"), there("m365/mail"));
+        let existing = |name: &str| Some(folder.join(name)).filter(|path| path.exists());
+        let (mirror, mail) = (existing("m365"), existing("m365/mail"));
         let m365 = if mirror.is_some() { M365Settings::Mirror { folder: mirror, mail } } else { M365Settings::None };
         Self {
-            docs: there("docs"),
-            issues: there("issues"),
+            docs: existing("docs"),
+            issues: existing("issues"),
             posts: Some(folder.join("posts.sqlite")),
-            words: there("words.txt"),
+            words: existing("words.txt"),
             m365,
             ..Self::default()
         }

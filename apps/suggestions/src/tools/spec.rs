@@ -128,6 +128,6 @@ pub(crate) struct SearchResult {
 }
 
 /// Truncates a text to the maximum length of an argument, in characters.
-pub(crate) fn truncate(text: &str, most: usize) -> String {
-    text.chars().take(most).collect()
+pub(crate) fn truncate(text: &str, max_chars: usize) -> String {
+    text.chars().take(max_chars).collect()
 }

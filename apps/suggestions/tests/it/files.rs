@@ -6,16 +6,16 @@ use serde_json::Value;
 use superstep_server::ModelRegistry;
 
 use crate::sources::Folder;
-use crate::test_server::{TestServer, started};
+use crate::test_server::{TestServer, start_server_with};
 
 const MAIL: &str = "From: a@b.example\r\nSubject: Marmalade\r\n\r\nIt is <b>sweet</b>.\r\n";
 const ISSUES: &str = r#"[{"number": 7, "title": "Cold tea", "body": "It gets cold.", "state": "open", "html_url": ""},
     {"number": 8, "title": "Weak tea", "body": "More leaves.", "state": "open", "html_url": "javascript:alert(1)"}]"#;
 
 /// Starts the application with the folder `own`.
-async fn over(folder: &Folder) -> TestServer {
+async fn serve_folder(folder: &Folder) -> TestServer {
     let path = folder.path().join("own");
-    started(folder, |settings| settings.folder = Some(path), ModelRegistry::default()).await
+    start_server_with(folder, |settings| settings.folder = Some(path), ModelRegistry::default()).await
 }
 
 /// Requests a file and returns status and body.
@@ -35,7 +35,7 @@ async fn files_are_those_of_the_folders() {
     folder.write("docs-secret/a.md", "# secret");
     symlink(folder.path().join("own/secret.md"), folder.path().join("own/docs/link.md")).unwrap();
     symlink(folder.path().join("docs-secret"), folder.path().join("own/docs/linked")).unwrap();
-    let server = over(&folder).await;
+    let server = serve_folder(&folder).await;
     let page = server.get("/api/suggestions/files/docs/a.md").await;
     assert!(page.headers()["content-security-policy"].to_str().unwrap().contains("default-src 'none'"));
     let text = page.text().await.unwrap();
@@ -77,7 +77,7 @@ async fn a_source_serves_the_kinds_it_searches() {
     folder.write("own/m365/mail/one.eml", MAIL);
     folder.write("own/m365/mail/secret.json", "the secret word");
     folder.write("own/m365/mail/beside.txt", "A text beside the mail.");
-    let server = over(&folder).await;
+    let server = serve_folder(&folder).await;
     for path in [
         "docs/secret.json",
         "docs/secret.csv",
@@ -114,7 +114,7 @@ async fn a_folder_of_documents_serves_only_documents() {
     folder.write("own/guide.md", "# Guide\nTea.");
     folder.write("own/package.json", "[]");
     folder.write("own/customers.csv", "Issue key,Summary\nA-1,secret\n");
-    let server = over(&folder).await;
+    let server = serve_folder(&folder).await;
     assert_eq!(read(&server, "docs/guide.md").await.0, 200);
     for path in ["docs/package.json", "docs/customers.csv", "issues/customers.csv", "m365/guide.md"] {
         assert_eq!(read(&server, path).await.0, 404, "{path}");
@@ -135,7 +135,7 @@ async fn links_work_for_any_file_name() {
         folder.write(&format!("own/m365/mail/{name}.mbox"), &mail);
         folder.write(&format!("own/issues/{name}.json"), &ISSUES.replace("It gets cold.", &sentence));
     }
-    let server = over(&folder).await;
+    let server = serve_folder(&folder).await;
     for (number, name) in names.into_iter().enumerate() {
         let response = server.json(&format!("/api/search?q=zebra{number}")).await;
         for source in ["docs", "issues", "m365"] {
@@ -159,7 +159,7 @@ async fn links_work_for_any_file_name() {
 async fn an_export_cannot_set_a_non_web_link() {
     let folder = Folder::new();
     folder.write("own/issues/list.json", ISSUES);
-    let server = over(&folder).await;
+    let server = serve_folder(&folder).await;
     let response = server.json("/api/search?q=leaves").await;
     let urls: Vec<&Value> = response["issues"].as_array().unwrap().iter().map(|one| &one["url"]).collect();
     assert_eq!(urls, ["/api/suggestions/files/issues/list.json?issue=2"]);

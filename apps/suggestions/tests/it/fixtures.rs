@@ -23,7 +23,7 @@ pub(crate) const SEARCHES: [&str; 4] = ["search_m365", "search_docs", "search_is
 pub(crate) const HINT: &str = "generate_action_hint";
 
 /// Creates a context with a new MCP server over these sources.
-pub(crate) async fn on(sources: &Sources, model: impl Into<SharedModel>) -> SuggestionsContext {
+pub(crate) async fn context_on(sources: &Sources, model: impl Into<SharedModel>) -> SuggestionsContext {
     SuggestionsContext::new(POST).model(model).connect_mcp(sources.clone(), None).await.unwrap()
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn search(calls: &[(&str, &str)]) -> ScriptedReply {
 }
 
 /// Returns all search results of a request, with duplicates, in the format of an answer.
-pub(crate) fn everything(request: &ChatRequest) -> Value {
+pub(crate) fn all_results(request: &ChatRequest) -> Value {
     let mut answer = json!({ "m365": [], "docs": [], "issues": [], "posts": [] });
     for message in request.messages.iter().filter(|message| message.role == Role::Tool) {
         let source = message.name.as_deref().unwrap().trim_start_matches("search_").to_owned();
@@ -68,7 +68,7 @@ pub(crate) async fn watch<S: superstep::GraphState, C: Send + Sync + 'static>(
 }
 
 /// Returns the warnings among the events, in order.
-pub(crate) fn warned(events: &[Value]) -> Vec<String> {
+pub(crate) fn warnings_of(events: &[Value]) -> Vec<String> {
     let is_warning = |event: &&Value| event["event"] == "on_custom_event" && event["name"] == "on_warning";
     events.iter().filter(is_warning).map(|event| event["data"]["message"].as_str().unwrap().to_owned()).collect()
 }
@@ -83,7 +83,7 @@ pub(crate) fn tool_messages<'a>(messages: impl IntoIterator<Item = &'a Message>)
 
 /// Behaviour of a tool of a [`Fake`].
 #[derive(Clone)]
-pub(crate) enum Does {
+pub(crate) enum Behaviour {
     Replies(String),
     Fails(String),
     Hangs,
@@ -92,17 +92,17 @@ pub(crate) enum Does {
 /// A scripted MCP server that records its calls. By default, searches return empty lists.
 #[derive(Clone, Default)]
 pub(crate) struct Fake {
-    does: BTreeMap<String, Does>,
+    behaviours: BTreeMap<String, Behaviour>,
     calls: Arc<Mutex<Vec<(String, Value)>>>,
 }
 
 impl Fake {
     pub(crate) fn replies(self, tool: &str, value: &Value) -> Self {
-        self.does(tool, Does::Replies(value.to_string()))
+        self.behaves(tool, Behaviour::Replies(value.to_string()))
     }
 
-    pub(crate) fn does(mut self, tool: &str, does: Does) -> Self {
-        self.does.insert(tool.to_owned(), does);
+    pub(crate) fn behaves(mut self, tool: &str, behaviour: Behaviour) -> Self {
+        self.behaviours.insert(tool.to_owned(), behaviour);
         self
     }
 
@@ -132,15 +132,15 @@ struct FakeTool {
 
 impl Tool for FakeTool {
     fn spec(&self) -> ToolSpec {
-        ToolSpec::new(self.name, "As told.").with_input_schema(json!({ "type": "object" })).read_only()
+        ToolSpec::new(self.name, "Scripted.").with_input_schema(json!({ "type": "object" })).read_only()
     }
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
         self.fake.calls.lock().unwrap().push((self.name.to_owned(), Value::Object(call.args)));
-        match self.fake.does.get(self.name) {
-            Some(Does::Replies(text)) => Ok(text.as_str().into()),
-            Some(Does::Fails(text)) => Err(ToolError::new(text.as_str())),
-            Some(Does::Hangs) => std::future::pending().await,
+        match self.fake.behaviours.get(self.name) {
+            Some(Behaviour::Replies(text)) => Ok(text.as_str().into()),
+            Some(Behaviour::Fails(text)) => Err(ToolError::new(text.as_str())),
+            Some(Behaviour::Hangs) => std::future::pending().await,
             None if self.name == HINT => Ok("".into()),
             None => Ok("[]".into()),
         }
@@ -153,7 +153,7 @@ pub(crate) fn hit(kind: &str, title: &str, url: &str, description: &str) -> Valu
 }
 
 /// Returns a post as the search tool returns it.
-pub(crate) fn a_post(id: &str, text: &str) -> Value {
+pub(crate) fn post_json(id: &str, text: &str) -> Value {
     json!({
         "id": id, "authorId": "u1", "authorName": "Ada", "text": text, "tags": [], "mode": "question",
         "createdAt": "2026-03-01T09:30:00Z", "expiresAt": "2026-03-08T09:30:00Z", "interestedCount": 0, "joinCount": 0,

@@ -5,7 +5,9 @@ use superstep::models::{ScriptedModel, ScriptedReply};
 use superstep_suggestions::create_suggestions_graph;
 use superstep_suggestions::types::CombinedSuggestionsResponse;
 
-use crate::fixtures::{Fake, HINT, POST, a_post, everything, hit, invoke_question, on, search, warned, watch};
+use crate::fixtures::{
+    Fake, HINT, POST, all_results, context_on, hit, invoke_question, post_json, search, warnings_of, watch,
+};
 use crate::sources::sample;
 
 /// Creates a fake server with three documents (two of them equal), a mail, an issue, a post and a hint.
@@ -19,8 +21,8 @@ fn fake() -> Fake {
         .replies("search_docs", &json!(docs))
         .replies("search_m365", &json!([hit("m365", "Runbook", "m365/runbook.md", "Steps.")]))
         .replies("search_issues", &json!([hit("issue", "#7 Failed", "https://issues.example/7", "Solved.")]))
-        .replies("search_posts", &json!([a_post("p1", "Same here"), a_post(POST, "itself")]))
-        .does(HINT, crate::fixtures::Does::Replies("Read Roll back.".to_owned()))
+        .replies("search_posts", &json!([post_json("p1", "Same here"), post_json(POST, "itself")]))
+        .behaves(HINT, crate::fixtures::Behaviour::Replies("Read Roll back.".to_owned()))
 }
 
 /// Runs all searches, then formats the given final message. Returns the response and the warnings.
@@ -29,7 +31,7 @@ async fn formatted(words: &str) -> (CombinedSuggestionsResponse, Vec<String>) {
     let calls = search(&calls).and_tool_call(HINT, json!({ "postText": "x", "searchResults": [] }));
     let model = ScriptedModel::new([calls]).then(words);
     let (events, done) = watch(invoke_question(&create_suggestions_graph(5).unwrap(), fake().with(model).await)).await;
-    (done.unwrap().state.response.clone().unwrap(), warned(&events))
+    (done.unwrap().state.response.clone().unwrap(), warnings_of(&events))
 }
 
 fn urls(response: &CombinedSuggestionsResponse) -> [Vec<&str>; 3] {
@@ -128,25 +130,25 @@ async fn a_document_that_gives_orders_changes_nothing() {
     let model =
         ScriptedModel::new([search(&[("search_m365", "rollback notes from the web kubernetes revisionHistoryLimit")])])
             .then_with(|request| {
-                let results = everything(request)["m365"].to_string();
+                let results = all_results(request)["m365"].to_string();
                 assert!(results.contains("rollback-notes-from-the-web"), "{results}");
                 ScriptedReply::tool_call("delete_all_posts", json!({}))
             })
             .then_with(|request| {
-                let mut answer = everything(request);
+                let mut answer = all_results(request);
                 let evil = json!({ "title": "Rollback notes", "url": "https://evil.example/", "sourceType": "m365" });
                 answer["m365"].as_array_mut().unwrap().insert(0, evil);
                 answer["actionHint"] = "Open https://evil.example/ first.".into();
                 ScriptedReply::text(answer.to_string())
             });
     let (events, done) =
-        watch(invoke_question(&create_suggestions_graph(5).unwrap(), on(&sources, model.clone()).await)).await;
+        watch(invoke_question(&create_suggestions_graph(5).unwrap(), context_on(&sources, model.clone()).await)).await;
     let response = serde_json::to_value(done.unwrap().state.response.clone().unwrap()).unwrap();
     let links: Vec<&str> =
         response["m365"].as_array().unwrap().iter().map(|one| one["url"].as_str().unwrap()).collect();
     assert!(!links.is_empty() && links.iter().all(|url| url.starts_with("m365/")), "{links:?}");
     assert_eq!(response["actionHint"], Value::Null);
-    assert_eq!(warned(&events).len(), 2);
+    assert_eq!(warnings_of(&events).len(), 2);
     let message = model.requests()[2].messages.last().unwrap().text().into_owned();
     assert!(message.contains("unknown tool `delete_all_posts`"), "{message}");
     assert_eq!(sources.posts().get(POST).await.unwrap(), before);

@@ -9,14 +9,15 @@ use superstep::core::port::Checkpointer;
 use superstep::models::{ScriptedModel, ScriptedReply};
 use superstep::settings::Secret;
 use superstep::tools::ensure_tool_results;
-use superstep::{CompiledGraph, ErrorCode, HistoryQuery, MemoryCheckpointer, START, StateSnapshot};
+use superstep::{CompiledGraph, END, ErrorCode, Goto, HistoryQuery, MemoryCheckpointer, START, StateSnapshot};
 use superstep_suggestions::sources::{M365Settings, PostFilter, SourceSettings, Sources};
 use superstep_suggestions::{
     MAX_TOOL_ROUNDS, SourceStatus, SuggestionsContext, SuggestionsState, create_suggestions_graph, sample, state_graph,
 };
 
 use crate::fixtures::{
-    Fake, HINT, POST, QUESTION, everything, hit, invoke_question, microsoft_graph, on, search, tool_messages, watch,
+    Fake, HINT, POST, QUESTION, all_results, context_on, hit, invoke_question, microsoft_graph, search, tool_messages,
+    watch,
 };
 use crate::sources::{Folder, noon, sample as sample_sources};
 
@@ -30,13 +31,13 @@ fn script() -> ScriptedModel {
     ]);
     ScriptedModel::new([first])
         .then_with(|request| {
-            let document = everything(request)["docs"][0].clone();
+            let document = all_results(request)["docs"][0].clone();
             let result =
                 json!({ "title": document["title"], "description": document["description"], "sourceType": "doc" });
             ScriptedReply::tool_call(HINT, json!({ "postText": QUESTION, "searchResults": [result] }))
         })
         .then_with(|request| {
-            let mut answer = everything(request);
+            let mut answer = all_results(request);
             answer["actionHint"] = request.messages.last().unwrap().text().into();
             ScriptedReply::text(answer.to_string())
         })
@@ -51,11 +52,11 @@ async fn history(
     all
 }
 
-fn saved() -> CompiledGraph<SuggestionsState, SuggestionsContext> {
-    saved_in(MemoryCheckpointer::new())
+fn persisted_graph() -> CompiledGraph<SuggestionsState, SuggestionsContext> {
+    persisted_graph_in(MemoryCheckpointer::new())
 }
 
-fn saved_in(store: MemoryCheckpointer) -> CompiledGraph<SuggestionsState, SuggestionsContext> {
+fn persisted_graph_in(store: MemoryCheckpointer) -> CompiledGraph<SuggestionsState, SuggestionsContext> {
     state_graph(MAX_TOOL_ROUNDS).unwrap().checkpointer(store).compile().unwrap()
 }
 
@@ -74,8 +75,8 @@ async fn stored_text(store: &MemoryCheckpointer, thread: &str) -> String {
 #[tokio::test]
 async fn the_example_has_the_specified_checkpoints() {
     let (_folder, sources, _clock) = sample_sources().await;
-    let (graph, model) = (saved(), script());
-    invoke_question(&graph, on(&sources, model.clone()).await).thread("t").await.unwrap();
+    let (graph, model) = (persisted_graph(), script());
+    invoke_question(&graph, context_on(&sources, model.clone()).await).thread("t").await.unwrap();
     assert_eq!((model.requests().len(), model.remaining()), (3, 0));
 
     let all = history(&graph, "t").await;
@@ -104,7 +105,7 @@ async fn the_example_has_the_specified_checkpoints() {
 async fn the_example_publishes_events_and_a_response() {
     let (_folder, sources, _clock) = sample_sources().await;
     let graph = create_suggestions_graph(MAX_TOOL_ROUNDS).unwrap();
-    let (events, done) = watch(invoke_question(&graph, on(&sources, script()).await)).await;
+    let (events, done) = watch(invoke_question(&graph, context_on(&sources, script()).await)).await;
     let done = done.unwrap();
     assert_eq!(done.supersteps, 6);
 
@@ -145,10 +146,11 @@ async fn the_example_publishes_events_and_a_response() {
 #[tokio::test]
 async fn the_agent_runs_with_and_without_a_store() {
     let (_folder, sources, _clock) = sample_sources().await;
-    let without = invoke_question(&create_suggestions_graph(MAX_TOOL_ROUNDS).unwrap(), on(&sources, script()).await)
-        .await
-        .unwrap();
-    let with = invoke_question(&saved(), on(&sources, script()).await).thread("t").await.unwrap();
+    let without =
+        invoke_question(&create_suggestions_graph(MAX_TOOL_ROUNDS).unwrap(), context_on(&sources, script()).await)
+            .await
+            .unwrap();
+    let with = invoke_question(&persisted_graph(), context_on(&sources, script()).await).thread("t").await.unwrap();
     assert!(without.state.response.is_some());
     assert_eq!(without.to_json().unwrap(), with.to_json().unwrap());
     let output = without.to_json().unwrap();
@@ -174,7 +176,7 @@ async fn a_rejecting_source_is_listed_and_the_others_have_results() {
         .access_token(Secret::new("a-token-of-somebody"))
         .locale("gsw-CH-1901");
     let store = MemoryCheckpointer::new();
-    let graph = saved_in(store.clone());
+    let graph = persisted_graph_in(store.clone());
     let done = invoke_question(&graph, context.connect_mcp(sources, None).await.unwrap()).thread("t").await.unwrap();
     let response = done.state.response.clone().unwrap();
     assert_eq!((response.m365.len(), response.unavailable_sources), (0, vec!["m365".to_owned()]));
@@ -200,7 +202,7 @@ async fn a_rejecting_source_is_listed_and_the_others_have_results() {
 async fn a_model_that_keeps_calling_tools_is_forced_to_answer() {
     let fake = Fake::default().replies("search_docs", &json!([hit("doc", "Roll back", "docs/a.md", "How.")]));
     let model = ScriptedModel::default().when(|_| true, search(&[("search_docs", "again")]));
-    let graph = saved();
+    let graph = persisted_graph();
     let done = invoke_question(&graph, fake.with(model.clone()).await).thread("t").await.unwrap();
     let requests = model.requests();
     let tools: Vec<usize> = requests.iter().map(|request| request.tools.len()).collect();
@@ -236,7 +238,8 @@ async fn the_recursion_limit_is_two_more_than_the_supersteps_of_all_rounds() {
     for (rounds, limit) in [(1, 4), (5, 12), (20, 42)] {
         let mut graph = state_graph(rounds).unwrap();
         let endless = graph.add_node("endless", async || {});
-        graph.add_edge(START, endless).add_edge(endless, endless);
+        graph.add_edge(START, endless);
+        graph.add_conditional_edges(endless, move |_: &SuggestionsState| Goto::node(endless), [endless.into(), END]);
         let context = Fake::default().with(ScriptedModel::new(["{}"])).await;
         let error = invoke_question(&graph.compile().unwrap(), context).await.unwrap_err();
         assert_eq!(error.code(), ErrorCode::RecursionLimit, "{error}");
@@ -296,7 +299,7 @@ async fn no_post_is_changed() {
     let (_folder, sources, _clock) = sample_sources().await;
     let all = PostFilter { limit: 200, ..PostFilter::default() };
     let before = sources.posts().list(all.clone()).await.unwrap();
-    invoke_question(&create_suggestions_graph(5).unwrap(), on(&sources, script()).await).await.unwrap();
+    invoke_question(&create_suggestions_graph(5).unwrap(), context_on(&sources, script()).await).await.unwrap();
     assert_eq!(sources.posts().list(all).await.unwrap(), before);
     assert!(before.posts.len() > 20);
 }

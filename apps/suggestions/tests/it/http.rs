@@ -18,7 +18,9 @@ use superstep_suggestions::types::{CombinedSuggestionsResponse, PostSummary};
 
 use crate::fixtures::{POST, QUESTION, microsoft_graph, search};
 use crate::sources::Folder;
-use crate::test_server::{TestServer, events, paced, rejecting_graph, server, started};
+use crate::test_server::{
+    TestServer, events, rejecting_graph, start_server, start_server_with, start_server_with_config,
+};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -33,7 +35,7 @@ fn pointers(problem: &Value) -> Vec<&str> {
 /// R-SUG-39: pages list every post exactly once, filtered by tag and mode.
 #[tokio::test]
 async fn posts_are_listed_page_by_page() {
-    let (_folder, server) = server().await;
+    let (_folder, server) = start_server().await;
     let full_page = server.json("/api/posts?limit=200").await;
     let all = ids(&full_page["posts"]);
     assert!(all.len() > 20 && all.contains(&POST.to_owned()) && full_page["next"].is_null(), "{all:?}");
@@ -60,7 +62,7 @@ async fn posts_are_listed_page_by_page() {
 /// R-SUG-39, R-SUG-40: a post is created, read, and its engagement counted.
 #[tokio::test]
 async fn a_post_is_written_and_counted() {
-    let (_folder, server) = server().await;
+    let (_folder, server) = start_server().await;
     let body = json!({ "text": " Who knows Kafka? ", "tags": [" kafka\t"], "mode": "offer", "ttl": "1h", "authorName": "Ann" });
     let response = server.client.post(server.url("/api/posts")).json(&body).send().await.unwrap();
     assert_eq!(response.status(), 201);
@@ -84,7 +86,7 @@ async fn a_post_is_written_and_counted() {
 /// R-SUG-40, R-SUG-50: an invalid post is rejected with the pointer of every violation, and not created.
 #[tokio::test]
 async fn an_invalid_post_is_rejected_with_every_pointer() {
-    let (_folder, server) = server().await;
+    let (_folder, server) = start_server().await;
     let before = server.json("/api/posts?limit=1").await;
     for (body, expected) in [
         (json!({ "text": "  " }), vec!["/text"]),
@@ -108,7 +110,8 @@ async fn an_invalid_post_is_rejected_with_every_pointer() {
 async fn posts_per_address_are_limited() {
     let folder = Folder::new();
     let rate_limit = RateLimit { max_requests: 2, window: HOUR, max_concurrent: 1 };
-    let server = started(&folder, |settings| settings.rate_limit = rate_limit, ModelRegistry::default()).await;
+    let server =
+        start_server_with(&folder, |settings| settings.rate_limit = rate_limit, ModelRegistry::default()).await;
     let mut statuses = Vec::new();
     for text in ["One", "", "Two", "Three"] {
         let post = server.client.post(server.url("/api/posts")).json(&json!({ "text": text }));
@@ -124,7 +127,8 @@ async fn posts_per_address_are_limited() {
 async fn searches_and_engagements_per_address_are_limited() {
     let folder = Folder::new();
     let rate_limit = RateLimit { max_requests: 2, window: HOUR, max_concurrent: 1 };
-    let server = started(&folder, |settings| settings.rate_limit = rate_limit, ModelRegistry::default()).await;
+    let server =
+        start_server_with(&folder, |settings| settings.rate_limit = rate_limit, ModelRegistry::default()).await;
     let mut searched = Vec::new();
     for query in ["rollback", "%20", "kafka", "tea"] {
         let response = server.get(&format!("/api/search?q={query}")).await;
@@ -146,7 +150,7 @@ async fn searches_and_engagements_per_address_are_limited() {
 /// R-SUG-49: an unknown post and an expired post are not found.
 #[tokio::test]
 async fn unknown_and_expired_posts_are_not_there() {
-    let (_folder, server) = server().await;
+    let (_folder, server) = start_server().await;
     let (_, post) = server.post("/api/posts", &json!({ "text": "Anyone?", "ttl": "1h" })).await;
     let id = post["id"].as_str().unwrap();
     assert_eq!(server.get(&format!("/api/posts/{id}/suggestions")).await.status(), 200);
@@ -164,7 +168,7 @@ async fn unknown_and_expired_posts_are_not_there() {
 /// R-SUG-39, R-SUG-41, R-SUG-42: suggestions contain queries and model, and their links lead to documents.
 #[tokio::test]
 async fn links_of_suggestions_open_documents() {
-    let (_folder, server) = server().await;
+    let (_folder, server) = start_server().await;
     let body = server.json(&format!("/api/posts/{POST}/suggestions")).await;
     let response: CombinedSuggestionsResponse = serde_json::from_value(body.clone()).unwrap();
     assert!(!response.m365.is_empty() && !response.docs.is_empty() && !response.issues.is_empty());
@@ -200,7 +204,7 @@ async fn links_of_suggestions_open_documents() {
 /// R-SUG-39, R-SUG-42: `stream=1` returns events of version 2, then the same suggestions.
 #[tokio::test]
 async fn suggestions_are_streamed() {
-    let (_folder, server) = server().await;
+    let (_folder, server) = start_server().await;
     let plain = server.json(&format!("/api/posts/{POST}/suggestions")).await;
     let response = server.get(&format!("/api/posts/{POST}/suggestions?stream=1&model=local")).await;
     assert!(response.headers()["content-type"].to_str().unwrap().starts_with("text/event-stream"));
@@ -224,7 +228,7 @@ async fn suggestions_are_streamed() {
 /// R-SUG-47, R-SUG-34: without a model there are suggestions, streamed or not.
 #[tokio::test]
 async fn without_a_model_there_are_suggestions() {
-    let (_folder, server) = server().await;
+    let (_folder, server) = start_server().await;
     let body = server.json(&format!("/api/posts/{POST}/suggestions?model=direct")).await;
     assert_eq!((&body["model"]["kind"], &body["model"]["name"]), (&json!("rules"), &json!("direct")));
     assert!(!body["docs"].as_array().unwrap().is_empty());
@@ -240,7 +244,7 @@ async fn invalid_model_answers_still_return_suggestions() {
     {
         let folder = Folder::new();
         let model = ScriptedModel::new([search(&[("search_docs", "rollback")])]).then(nonsense);
-        let server = started(&folder, |_| {}, ModelRegistry::default().with_model("odd", model)).await;
+        let server = start_server_with(&folder, |_| {}, ModelRegistry::default().with_model("odd", model)).await;
         let body = server.json(&format!("/api/posts/{POST}/suggestions?model=odd")).await;
         let response: CombinedSuggestionsResponse = serde_json::from_value(body).unwrap();
         assert!(!response.docs.is_empty(), "{nonsense}: {response:?}");
@@ -253,7 +257,7 @@ async fn a_rejecting_source_is_listed_with_its_reason() {
     let folder = Folder::new();
     let (base_url, tokens) = rejecting_graph().await;
     let change = |settings: &mut SuggestionsSettings| settings.m365 = Some(M365Settings::Graph { base_url });
-    let server = started(&folder, change, ModelRegistry::default()).await;
+    let server = start_server_with(&folder, change, ModelRegistry::default()).await;
     let send = |path: String| server.client.get(server.url(&path)).header("x-graph-token", "secret-token").send();
     for path in [format!("/api/posts/{POST}/suggestions"), "/api/search?q=rollback".to_owned()] {
         let response = send(path).await.unwrap();
@@ -281,11 +285,12 @@ async fn a_request_without_a_token_uses_the_token_of_the_server() {
         (settings.m365, settings.token) =
             (Some(M365Settings::Graph { base_url }), Some(Secret::new("token-of-the-server")));
     };
-    let server = started(&folder, change, ModelRegistry::default()).await;
+    let server = start_server_with(&folder, change, ModelRegistry::default()).await;
     for path in [format!("/api/posts/{POST}/suggestions"), "/api/search?q=rollback".to_owned()] {
-        for (brought, expected) in [(None, "token-of-the-server"), (Some("own-token"), "own-token")] {
+        for (request_token, expected) in [(None, "token-of-the-server"), (Some("own-token"), "own-token")] {
             let request = server.client.get(server.url(&path));
-            let request = brought.into_iter().fold(request, |request, token| request.header("x-graph-token", token));
+            let request =
+                request_token.into_iter().fold(request, |request, token| request.header("x-graph-token", token));
             let text = request.send().await.unwrap().text().await.unwrap();
             assert!(!text.contains("token-of-the-server") && !text.contains("own-token"), "{text}");
             let tokens = std::mem::take(&mut *tokens.lock().unwrap());
@@ -306,7 +311,7 @@ async fn a_search_reports_the_failed_part_of_a_source() {
     let change = |settings: &mut SuggestionsSettings| {
         (settings.m365, settings.token) = (Some(M365Settings::Graph { base_url }), Some(Secret::new("token")));
     };
-    let server = started(&folder, change, ModelRegistry::default()).await;
+    let server = start_server_with(&folder, change, ModelRegistry::default()).await;
     let body = server.json("/api/search?q=rollback").await;
     assert_eq!((body["m365"].as_array().unwrap().len(), &body["unavailableSources"]), (1, &json!([])));
     let [warning] = body["warnings"].as_array().unwrap().as_slice() else { panic!("{body}") };
@@ -316,7 +321,7 @@ async fn a_search_reports_the_failed_part_of_a_source() {
 /// R-SUG-39: one request searches all sources; an empty query is rejected.
 #[tokio::test]
 async fn everything_is_searched_at_once() {
-    let (_folder, server) = server().await;
+    let (_folder, server) = start_server().await;
     let body = server.json("/api/search?q=AKS%20rollback").await;
     for source in ["posts", "docs", "issues", "m365"] {
         assert!(!body[source].as_array().unwrap().is_empty(), "{source}");
@@ -335,10 +340,10 @@ async fn settings_name_models_and_sources() {
     folder.write("docs/a.md", "# Tea\nTea is brewed at four.");
     let path = folder.path().to_owned();
     let models = ModelRegistry::default().with_model("odd", ScriptedModel::new(["{}"]));
-    let server = started(&folder, |settings| settings.folder = Some(path), models).await;
+    let server = start_server_with(&folder, |settings| settings.folder = Some(path), models).await;
     let settings = server.json("/api/suggestions/settings").await;
     let names: Vec<&str> =
-        settings["models"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
+        settings["models"].as_array().unwrap().iter().map(|model| model["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["local", "direct", "odd"]);
     assert_eq!(settings["sources"]["docs"], json!({ "configured": true, "reason": null }));
     assert_eq!(settings["sources"]["m365"]["configured"], false);
@@ -351,7 +356,7 @@ async fn settings_name_models_and_sources() {
 /// R-SUG-39: an unknown model, an invalid `stream` value and an unknown parameter are rejected.
 #[tokio::test]
 async fn invalid_parameters_are_rejected() {
-    let (_folder, server) = server().await;
+    let (_folder, server) = start_server().await;
     for (query, status) in [("model=nobody", 422), ("stream=maybe", 422), ("colour=blue", 422)] {
         let (actual, problem) = server.get_rejected(&format!("/api/posts/{POST}/suggestions?{query}")).await;
         assert_eq!(actual, status, "{query}: {problem}");
@@ -402,7 +407,7 @@ async fn silent(folder: &Folder) -> (Silent, TestServer) {
     config.sse.heartbeat_interval = Duration::from_millis(10);
     let rate_limit = RateLimit { max_requests: 1000, window: HOUR, max_concurrent: 1 };
     let models = ModelRegistry::default().with_model("silent", model.clone());
-    let server = paced(folder, |settings| settings.rate_limit = rate_limit, models, config).await;
+    let server = start_server_with_config(folder, |settings| settings.rate_limit = rate_limit, models, config).await;
     (model, server)
 }
 
@@ -443,15 +448,15 @@ async fn idle_streams_send_comments() {
 /// returned, but not deleted either.
 #[tokio::test]
 async fn posts_outlive_the_server() {
-    let (folder, first) = server().await;
+    let (folder, first) = start_server().await;
     let (_, mine) = first.post("/api/posts", &json!({ "text": "Who has a key?", "ttl": "7d" })).await;
-    first.server.shutdown().await;
-    let second = started(&folder, |_| {}, ModelRegistry::default()).await;
+    first.handle.shutdown().await;
+    let second = start_server_with(&folder, |_| {}, ModelRegistry::default()).await;
     second.clock.advance(HOUR);
     let path = format!("/api/posts/{}", mine["id"].as_str().unwrap());
     assert_eq!(second.json(&path).await, mine);
-    second.server.shutdown().await;
-    let third = started(&folder, |_| {}, ModelRegistry::default()).await;
+    second.handle.shutdown().await;
+    let third = start_server_with(&folder, |_| {}, ModelRegistry::default()).await;
     third.clock.advance(HOUR * 24 * 30);
     assert_eq!(third.json(&format!("/api/posts/{POST}")).await["text"], QUESTION);
     assert_eq!(third.get(&path).await.status(), 404);
@@ -465,14 +470,14 @@ async fn posts_outlive_the_server() {
 /// R-SUG-36, R-SUG-5: the graph is registered by name for runs with a checkpointer; the run options name the post.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_graph_runs_from_a_run_request() {
-    let (_folder, server) = server().await;
-    let runs = server.server.run_service();
+    let (_folder, server) = start_server().await;
+    let runs = server.handle.run_service();
     let input = json!({ "messages": [{ "role": "user", "content": QUESTION }] });
     let request = RunRequest::new("suggestions", "t1", RunInput::Input(input)).context(json!({ "postId": POST }));
     runs.start(request).await.unwrap();
-    let mut feed = runs.subscribe(&"t1".into(), None).await.unwrap();
+    let mut subscription = runs.subscribe(&"t1".into(), None).await.unwrap();
     let mut output = Value::Null;
-    while let Some(event) = feed.next().await {
+    while let Some(event) = subscription.next().await {
         if event.event_type() == "on_chain_end" {
             output = event.event()["data"]["output"].clone();
         }
@@ -484,7 +489,7 @@ async fn the_graph_runs_from_a_run_request() {
 /// R-SUG-36: a search over HTTP persists nothing; its events contain the ids of their parent runs.
 #[tokio::test]
 async fn a_search_is_traced_and_not_persisted() {
-    let (_folder, server) = server().await;
+    let (_folder, server) = start_server().await;
     server.json(&format!("/api/posts/{POST}/suggestions")).await;
     let response = server.get(&format!("/api/posts/{POST}/suggestions?stream=1")).await;
     let published = events(&response.text().await.unwrap());
@@ -495,8 +500,8 @@ async fn a_search_is_traced_and_not_persisted() {
     assert!(parents.iter().all(|parents| parents.as_array().unwrap().contains(&json!(run))), "{parents:?}");
     let metrics = server.get("/metrics").await.text().await.unwrap();
     assert!(metrics.contains("suggestions"), "{metrics}");
-    let threads = server.server.run_service().search_threads(&Default::default()).await.unwrap();
-    assert!(threads.is_empty(), "{} threads are kept", threads.len());
+    let threads = server.handle.run_service().search_threads(&Default::default()).await.unwrap();
+    assert!(threads.is_empty(), "{} threads are stored", threads.len());
 }
 
 /// R-SUG-27: invalid settings are rejected before the server starts, and no file is created before the first
@@ -504,20 +509,20 @@ async fn a_search_is_traced_and_not_persisted() {
 #[tokio::test]
 async fn settings_are_checked_first_and_nothing_is_made() {
     let folder = Folder::new();
-    let home = folder.path().join("home");
+    let data_dir = folder.path().join("home");
     for settings in [
-        SuggestionsSettings { max_tool_rounds: 21, data_dir: home.clone(), ..SuggestionsSettings::default() },
+        SuggestionsSettings { max_tool_rounds: 21, data_dir: data_dir.clone(), ..SuggestionsSettings::default() },
         SuggestionsSettings {
             folder: Some(folder.path().join("none")),
-            data_dir: home.clone(),
+            data_dir: data_dir.clone(),
             ..SuggestionsSettings::default()
         },
     ] {
         let error = superstep_suggestions::app(settings, ModelRegistry::default()).err().unwrap();
         assert_eq!(error.code(), superstep::ErrorCode::ConfigInvalid);
     }
-    let server = started(&folder, |_| {}, ModelRegistry::default()).await;
-    assert!(!home.exists());
+    let server = start_server_with(&folder, |_| {}, ModelRegistry::default()).await;
+    assert!(!data_dir.exists());
     server.json("/api/suggestions/settings").await;
-    assert!(home.join("sample/docs").is_dir() && home.join("posts.db").is_file());
+    assert!(data_dir.join("sample/docs").is_dir() && data_dir.join("posts.db").is_file());
 }

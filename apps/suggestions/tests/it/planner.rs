@@ -10,7 +10,7 @@ use superstep_suggestions::planner::{LABEL, planner};
 use superstep_suggestions::sources::{SourceSettings, Sources};
 use superstep_suggestions::{MAX_TOOL_ROUNDS, create_suggestions_graph, suggest};
 
-use crate::fixtures::{HINT, POST, QUESTION, SEARCHES, invoke_question, on, watch};
+use crate::fixtures::{HINT, POST, QUESTION, SEARCHES, context_on, invoke_question, watch};
 use crate::sources::sample;
 
 /// R-SUG-42, R-SUG-35: one message with all searches for two or three queries, then the hint, then the answer.
@@ -18,7 +18,7 @@ use crate::sources::sample;
 async fn the_planner_sends_the_messages_of_a_model() {
     let (_folder, sources, _clock) = sample().await;
     let graph = create_suggestions_graph(MAX_TOOL_ROUNDS).unwrap();
-    let (events, done) = watch(invoke_question(&graph, on(&sources, planner(sources.clone())).await)).await;
+    let (events, done) = watch(invoke_question(&graph, context_on(&sources, planner(sources.clone())).await)).await;
     let done = done.unwrap();
     assert_eq!(done.supersteps, 6);
     let tools: Vec<(String, String)> = events
@@ -57,7 +57,7 @@ async fn the_planner_sends_the_messages_of_a_model() {
 #[tokio::test]
 async fn the_planner_is_labelled() {
     let (_folder, sources, _clock) = sample().await;
-    let context = on(&sources, planner(sources.clone())).await;
+    let context = context_on(&sources, planner(sources.clone())).await;
     let suggested =
         suggest(&create_suggestions_graph(5).unwrap(), &context, QUESTION, &["aks".to_owned()]).await.unwrap();
     assert_eq!(
@@ -74,10 +74,12 @@ async fn the_planner_is_labelled() {
 async fn the_planner_answers_when_no_tools_are_left() {
     let (_folder, sources, _clock) = sample().await;
     for (rounds, has_docs, has_hint) in [(1, false, false), (2, true, false), (3, true, true)] {
-        let done =
-            invoke_question(&create_suggestions_graph(rounds).unwrap(), on(&sources, planner(sources.clone())).await)
-                .await
-                .unwrap();
+        let done = invoke_question(
+            &create_suggestions_graph(rounds).unwrap(),
+            context_on(&sources, planner(sources.clone())).await,
+        )
+        .await
+        .unwrap();
         let response = done.state.response.clone().unwrap();
         assert_eq!((!response.docs.is_empty(), response.action_hint.is_some()), (has_docs, has_hint), "{rounds}");
     }
@@ -87,7 +89,7 @@ async fn the_planner_answers_when_no_tools_are_left() {
 #[tokio::test]
 async fn the_planner_answers_with_nothing() {
     let sources = Sources::open(&SourceSettings::default()).unwrap();
-    let context = on(&sources, planner(sources.clone())).await;
+    let context = context_on(&sources, planner(sources.clone())).await;
     let suggested = suggest(&create_suggestions_graph(5).unwrap(), &context, "???", &[]).await.unwrap();
     assert_eq!(suggested.response.unavailable_sources, ["m365", "docs", "issues"]);
     assert_eq!((suggested.response.posts.len(), suggested.response.action_hint), (0, None));
@@ -100,14 +102,14 @@ fn the_planner_does_not_block_the_runtime() {
     let runtime = tokio::runtime::Builder::new_current_thread().max_blocking_threads(1).build().unwrap();
     runtime.block_on(async {
         let planner = planner(Sources::open(&SourceSettings::default()).unwrap());
-        let (release, held) = mpsc::channel::<()>();
+        let (release, released) = mpsc::channel::<()>();
         // Occupies the only blocking thread: a task that needs it stays pending until it is released.
-        let taken = tokio::task::spawn_blocking(move || held.recv());
+        let blocking_task = tokio::task::spawn_blocking(move || released.recv());
         let mut answer = std::pin::pin!(planner.complete(QUESTION));
         let is_pending = poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx).is_pending())).await;
         assert!(is_pending);
         release.send(()).unwrap();
         assert_eq!(answer.await.unwrap().model.to_string(), "local/rules (rules)");
-        taken.await.unwrap().unwrap();
+        blocking_task.await.unwrap().unwrap();
     });
 }

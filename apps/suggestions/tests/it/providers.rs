@@ -12,11 +12,11 @@ use superstep_server::ModelRegistry;
 
 use crate::fixtures::{HINT, POST, QUESTION, SEARCHES};
 use crate::sources::Folder;
-use crate::test_server::{events, started};
+use crate::test_server::{events, start_server_with};
 
 const KEY: &str = "sk-very-secret-0123456789";
 /// Answer of the provider to the hint request. It names a document of the sample.
-const WRITTEN: &str = "Read “Roll back a deployment” and undo the release.";
+const HINT_TEXT: &str = "Read “Roll back a deployment” and undo the release.";
 const DOCUMENT: &str = "docs/platform/rollback-a-deployment.md";
 
 /// API of a provider.
@@ -83,7 +83,7 @@ async fn answer(State(provider): State<Provider>, uri: Uri, headers: HeaderMap, 
 /// tools, the hint text.
 fn scripted_reply(dialect: Dialect, body: &Value) -> ProviderReply {
     if !dialect.has_tools(body) {
-        return ProviderReply::Text(WRITTEN.to_owned());
+        return ProviderReply::Text(HINT_TEXT.to_owned());
     }
     let call = |number: usize, tool, args| (format!("call_{number}"), tool, args);
     match dialect.results(body).len() {
@@ -98,7 +98,7 @@ fn scripted_reply(dialect: Dialect, body: &Value) -> ProviderReply {
             let result = json!({ "title": "Roll back a deployment", "description": "", "sourceType": "doc" });
             ProviderReply::Calls(vec![call(4, HINT, json!({ "postText": QUESTION, "searchResults": [result] }))])
         }
-        _ => ProviderReply::Text(json!({ "docs": [{ "url": DOCUMENT }], "actionHint": WRITTEN }).to_string()),
+        _ => ProviderReply::Text(json!({ "docs": [{ "url": DOCUMENT }], "actionHint": HINT_TEXT }).to_string()),
     }
 }
 
@@ -166,7 +166,7 @@ impl Dialect {
     }
 
     /// Returns the identifier of a call in its result: Google uses the tool name, because it has no call ids.
-    fn known_as(self, id: &str, tool: &str) -> String {
+    fn result_id(self, id: &str, tool: &str) -> String {
         if self == Self::Google { tool.to_owned() } else { id.to_owned() }
     }
 
@@ -312,7 +312,7 @@ fn check_requests(provider: &Provider, requests: &[ReceivedRequest]) {
     assert_eq!((graph.len(), hint.len()), (3, 1), "{dialect:?}");
     let results = dialect.results(&graph[2].body);
     let tools = SEARCHES.into_iter().chain([HINT]).enumerate();
-    let expected: Vec<String> = tools.map(|(at, tool)| dialect.known_as(&format!("call_{at}"), tool)).collect();
+    let expected: Vec<String> = tools.map(|(at, tool)| dialect.result_id(&format!("call_{at}"), tool)).collect();
     assert_eq!(results.iter().map(|(id, _)| id.clone()).collect::<Vec<_>>(), expected, "{dialect:?}");
     assert!(results[1].1.contains(DOCUMENT), "{dialect:?}: {results:?}");
     assert!(hint[0].body.to_string().contains("Propose one next action"), "{dialect:?}");
@@ -324,7 +324,7 @@ fn check_requests(provider: &Provider, requests: &[ReceivedRequest]) {
 async fn every_provider_produces_the_same_suggestions() {
     let folder = Folder::new();
     let (providers, models) = configured().await;
-    let server = started(&folder, |_| {}, models).await;
+    let server = start_server_with(&folder, |_| {}, models).await;
     let mut all = Vec::new();
     for provider in &providers {
         let name = provider.dialect.name();
@@ -332,7 +332,7 @@ async fn every_provider_produces_the_same_suggestions() {
         let body = server.json(&path).await;
         check_requests(provider, &provider.take());
         assert_eq!(body["model"]["kind"], "remote", "{name}: {body}");
-        assert_eq!(body["actionHint"], WRITTEN, "{name}: {body}");
+        assert_eq!(body["actionHint"], HINT_TEXT, "{name}: {body}");
         let urls: Vec<&str> = body["docs"].as_array().unwrap().iter().map(|one| one["url"].as_str().unwrap()).collect();
         assert!(urls.len() == 1 && urls[0].contains(DOCUMENT), "{name}: {urls:?}");
 
@@ -340,15 +340,15 @@ async fn every_provider_produces_the_same_suggestions() {
         assert!(!response.contains(KEY), "{name}");
         let published = events(&response);
         check_requests(provider, &provider.take());
-        check_way(&published);
+        check_events(&published);
         assert_eq!(published.last().unwrap(), &("suggestions".to_owned(), body.clone()), "{name}");
         all.push(common(&body));
     }
-    assert!(all.iter().all(|found| found == &all[0]), "{all:#?}");
+    assert!(all.iter().all(|response| response == &all[0]), "{all:#?}");
 }
 
 /// Checks that a run has six supersteps and that the four searches of the first message overlap.
-fn check_way(published: &[(String, Value)]) {
+fn check_events(published: &[(String, Value)]) {
     let named = |event: &str| -> Vec<&str> {
         let events = published.iter().filter(|(name, _)| name == event);
         events.map(|(_, event)| event["name"].as_str().unwrap()).collect()

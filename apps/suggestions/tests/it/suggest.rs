@@ -14,14 +14,14 @@ use superstep_suggestions::{
     ExecutedQuery, SuggestionResult, SuggestionRun, SuggestionsContext, create_suggestions_graph, suggest,
 };
 
-use crate::fixtures::{Does, Fake, HINT, POST, QUESTION, SEARCHES, hit, on, search};
+use crate::fixtures::{Behaviour, Fake, HINT, POST, QUESTION, SEARCHES, context_on, hit, search};
 use crate::sources::sample;
 
 fn fake() -> Fake {
     Fake::default()
         .replies("search_docs", &json!([hit("doc", "Roll back", "docs/a.md", "How.")]))
-        .does("search_m365", Does::Fails("m365 cannot be searched: nobody is signed in".to_owned()))
-        .does(HINT, Does::Replies("Read Roll back.".to_owned()))
+        .behaves("search_m365", Behaviour::Fails("m365 cannot be searched: nobody is signed in".to_owned()))
+        .behaves(HINT, Behaviour::Replies("Read Roll back.".to_owned()))
 }
 
 /// Checks the result of a search without a model against [`fake`].
@@ -62,7 +62,7 @@ async fn without_a_model_it_is_searched_directly() {
 /// R-SUG-34: the four searches without a model run in parallel: all of them start although none has ended.
 #[tokio::test]
 async fn the_direct_searches_run_in_parallel() {
-    let fake = SEARCHES.into_iter().fold(Fake::default(), |fake, tool| fake.does(tool, Does::Hangs));
+    let fake = SEARCHES.into_iter().fold(Fake::default(), |fake, tool| fake.behaves(tool, Behaviour::Hangs));
     let context = SuggestionsContext::new(POST).mcp_client(fake.client().await);
     let graph = create_suggestions_graph(5).unwrap();
     let started = async {
@@ -74,7 +74,7 @@ async fn the_direct_searches_run_in_parallel() {
     let all = tokio::time::timeout(Duration::from_secs(9), started);
     tokio::select! {
         _ = suggest(&graph, &context, QUESTION, &[]) => panic!("a search hangs and it ends"),
-        begun = all => assert!(begun.is_ok(), "{:?}", fake.calls()),
+        result = all => assert!(result.is_ok(), "{:?}", fake.calls()),
     }
 }
 
@@ -86,8 +86,8 @@ async fn the_direct_search_redacts_secrets() {
     let secret_text = format!("Ask {mail}, with {key}.");
     let fake = Fake::default()
         .replies("search_docs", &json!([hit("doc", "Roll back", "docs/a.md", &secret_text)]))
-        .does("search_m365", Does::Fails(format!("m365 cannot be searched: {secret_text}")))
-        .does(HINT, Does::Replies(format!("Read Roll back. {secret_text}")));
+        .behaves("search_m365", Behaviour::Fails(format!("m365 cannot be searched: {secret_text}")))
+        .behaves(HINT, Behaviour::Replies(format!("Read Roll back. {secret_text}")));
     let context = SuggestionsContext::new(POST).mcp_client(fake.client().await);
     let suggested = suggest(&create_suggestions_graph(5).unwrap(), &context, QUESTION, &[]).await.unwrap();
     let hinted = fake.calls().into_iter().find(|(tool, _)| tool == HINT).unwrap().1;
@@ -216,7 +216,7 @@ async fn errors_of_the_caller_are_returned() {
 async fn when_everything_fails_there_is_an_answer() {
     let fake = SEARCHES
         .into_iter()
-        .fold(Fake::default(), |fake, tool| fake.does(tool, Does::Fails("out of order".to_owned())));
+        .fold(Fake::default(), |fake, tool| fake.behaves(tool, Behaviour::Fails("out of order".to_owned())));
     let context = SuggestionsContext::new(POST).mcp_client(fake.client().await);
     let suggested = suggest(&create_suggestions_graph(5).unwrap(), &context, QUESTION, &[]).await.unwrap();
     let unavailable_sources = ["m365", "docs", "issues", "posts"].map(str::to_owned).to_vec();
@@ -234,7 +234,7 @@ async fn queries_and_the_model_are_reported() {
     ])
     .then(search(&[("search_posts", "AKS")]))
     .then("{\"posts\": []}");
-    let context = on(&sources, model).await;
+    let context = context_on(&sources, model).await;
     let graph = create_suggestions_graph(5).unwrap();
     let first = suggest(&graph, &context, QUESTION, &[]).await.unwrap();
     let tools: Vec<(&str, &str, bool)> =

@@ -15,28 +15,28 @@ use crate::sources::{Folder, noon};
 
 /// The application over HTTP.
 pub(crate) struct TestServer {
-    pub(crate) server: Server,
+    pub(crate) handle: Server,
     pub(crate) client: Client,
     pub(crate) clock: ManualClock,
 }
 
 /// Starts the application with the sample and rule-based models only.
-pub(crate) async fn server() -> (Folder, TestServer) {
+pub(crate) async fn start_server() -> (Folder, TestServer) {
     let folder = Folder::new();
-    let server = started(&folder, |_| {}, ModelRegistry::default()).await;
+    let server = start_server_with(&folder, |_| {}, ModelRegistry::default()).await;
     (folder, server)
 }
 
 /// Starts the application in a folder with custom settings and models.
-pub(crate) async fn started(
+pub(crate) async fn start_server_with(
     folder: &Folder,
     change: impl FnOnce(&mut SuggestionsSettings),
     models: ModelRegistry,
 ) -> TestServer {
-    paced(folder, change, models, ServerConfig::new(Storage::memory())).await
+    start_server_with_config(folder, change, models, ServerConfig::new(Storage::memory())).await
 }
 
-pub(crate) async fn paced(
+pub(crate) async fn start_server_with_config(
     folder: &Folder,
     change: impl FnOnce(&mut SuggestionsSettings),
     models: ModelRegistry,
@@ -51,13 +51,13 @@ pub(crate) async fn paced(
     let mut settings =
         SuggestionsSettings { data_dir, posts, clock: Arc::new(clock.clone()), ..SuggestionsSettings::default() };
     change(&mut settings);
-    let server = serve(vec![app(settings, models).unwrap()], config.port(0)).await.unwrap();
-    TestServer { server, client: Client::builder().no_proxy().build().unwrap(), clock }
+    let handle = serve(vec![app(settings, models).unwrap()], config.port(0)).await.unwrap();
+    TestServer { handle, client: Client::builder().no_proxy().build().unwrap(), clock }
 }
 
 impl TestServer {
     pub(crate) fn url(&self, path: &str) -> String {
-        self.server.url() + path
+        self.handle.url() + path
     }
 
     pub(crate) async fn get(&self, path: &str) -> Response {

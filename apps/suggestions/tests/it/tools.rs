@@ -18,8 +18,8 @@ use superstep_suggestions::{
 };
 
 use crate::fixtures::{
-    Does, Fake, HINT, POST, QUESTION, SEARCHES, a_post, hit, invoke_question, microsoft_graph, on, search,
-    tool_messages, warned, watch,
+    Behaviour, Fake, HINT, POST, QUESTION, SEARCHES, context_on, hit, invoke_question, microsoft_graph, post_json,
+    search, tool_messages, warnings_of, watch,
 };
 use crate::sources::sample;
 
@@ -35,7 +35,7 @@ async fn call(client: &McpClient, tool: &str, args: Value) -> (String, bool) {
 }
 
 /// Runs the graph with one round of tool calls and an empty answer. Returns the final state.
-async fn ran(context: SuggestionsContext, calls: ScriptedReply) -> SuggestionsState {
+async fn run_calls(context: SuggestionsContext, calls: ScriptedReply) -> SuggestionsState {
     let graph = state_graph(5).unwrap().checkpointer(superstep::MemoryCheckpointer::new()).compile().unwrap();
     let context = context.model(ScriptedModel::new([calls]).then("{\"docs\": []}"));
     invoke_question(&graph, context).thread("t").await.unwrap();
@@ -93,14 +93,14 @@ async fn searches_return_lists() {
 /// R-SUG-15: the post of the run is excluded, and so is the post named by the model.
 #[tokio::test]
 async fn both_posts_are_left_out() {
-    let posts = json!([a_post("other", "a"), a_post(POST, "b"), a_post("third", "c")]);
+    let posts = json!([post_json("other", "a"), post_json(POST, "b"), post_json("third", "c")]);
     let fake = Fake::default().replies("search_posts", &posts);
     for (args, left) in [
         (json!({ "query": "x" }), vec!["other", "third"]),
         (json!({ "query": "x", "excludePostId": "other" }), vec!["third"]),
     ] {
         let state =
-            ran(fake.with(ScriptedModel::default()).await, ScriptedReply::tool_call("search_posts", args)).await;
+            run_calls(fake.with(ScriptedModel::default()).await, ScriptedReply::tool_call("search_posts", args)).await;
         let results: Vec<Value> = serde_json::from_str(&tool_messages(&state.messages)[0].2).unwrap();
         assert_eq!(results.iter().map(|post| post["id"].as_str().unwrap()).collect::<Vec<_>>(), left);
     }
@@ -117,9 +117,9 @@ async fn queries_are_trimmed_and_cut_with_a_warning() {
         ScriptedModel::new([search(&[("search_docs", &long), ("search_docs", "  rollback  "), ("search_docs", " ")])])
             .then("{\"docs\": []}");
     let (events, done) =
-        watch(invoke_question(&create_suggestions_graph(5).unwrap(), on(&sources, model.clone()).await)).await;
+        watch(invoke_question(&create_suggestions_graph(5).unwrap(), context_on(&sources, model.clone()).await)).await;
     done.unwrap();
-    let warnings = warned(&events);
+    let warnings = warnings_of(&events);
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     assert!(warnings[0].contains("359 characters"), "{warnings:?}");
     let tools = tool_messages(model.requests()[1].messages.iter().map(|message| &**message));
@@ -202,8 +202,11 @@ async fn hints_of_a_model_must_name_a_result() {
 #[tokio::test]
 async fn a_source_that_is_not_set_up_is_unavailable() {
     let sources = Sources::open(&SourceSettings::default()).unwrap();
-    let state =
-        ran(on(&sources, ScriptedModel::default()).await, search(&[("search_docs", "x"), ("search_posts", "x")])).await;
+    let state = run_calls(
+        context_on(&sources, ScriptedModel::default()).await,
+        search(&[("search_docs", "x"), ("search_posts", "x")]),
+    )
+    .await;
     let tools = tool_messages(&state.messages);
     assert!(!tools[0].1 && tools[0].2.contains("no documents folder is configured"), "{tools:?}");
     assert_eq!(tools[1], ("search_posts".to_owned(), true, "[]".to_owned()));
@@ -216,14 +219,14 @@ async fn a_source_that_is_not_set_up_is_unavailable() {
 async fn all_searches_of_a_source_count_together() {
     let results = json!([hit("doc", "Roll back", "docs/a.md", "How.")]);
     for (first, second, expected) in [
-        (Does::Fails("no".to_owned()), Does::Replies(results.to_string()), SourceStatus::Ok),
-        (Does::Replies(results.to_string()), Does::Fails("no".to_owned()), SourceStatus::Ok),
-        (Does::Fails("no".to_owned()), Does::Replies("[]".to_owned()), SourceStatus::Error),
-        (Does::Replies("[]".to_owned()), Does::Replies("[]".to_owned()), SourceStatus::Empty),
+        (Behaviour::Fails("no".to_owned()), Behaviour::Replies(results.to_string()), SourceStatus::Ok),
+        (Behaviour::Replies(results.to_string()), Behaviour::Fails("no".to_owned()), SourceStatus::Ok),
+        (Behaviour::Fails("no".to_owned()), Behaviour::Replies("[]".to_owned()), SourceStatus::Error),
+        (Behaviour::Replies("[]".to_owned()), Behaviour::Replies("[]".to_owned()), SourceStatus::Empty),
     ] {
         let graph = state_graph(5).unwrap().checkpointer(superstep::MemoryCheckpointer::new()).compile().unwrap();
-        for does in [first, second] {
-            let fake = Fake::default().does("search_docs", does);
+        for behaviour in [first, second] {
+            let fake = Fake::default().behaves("search_docs", behaviour);
             let model = ScriptedModel::new([search(&[("search_docs", "x")])]).then("{\"docs\": []}");
             let run = graph
                 .invoke(SuggestionsState::initial_state(QUESTION, &[], None).unwrap())
@@ -240,8 +243,8 @@ async fn all_searches_of_a_source_count_together() {
 #[tokio::test]
 async fn non_json_text_is_passed_to_the_model_only() {
     for nonsense in ["<html>Bad gateway</html>", "{\"title\": \"x\"}", "[1, 2]"] {
-        let fake = Fake::default().does("search_docs", Does::Replies(nonsense.to_owned()));
-        let state = ran(fake.with(ScriptedModel::default()).await, search(&[("search_docs", "x")])).await;
+        let fake = Fake::default().behaves("search_docs", Behaviour::Replies(nonsense.to_owned()));
+        let state = run_calls(fake.with(ScriptedModel::default()).await, search(&[("search_docs", "x")])).await;
         assert_eq!(tool_messages(&state.messages)[0].2, nonsense);
         assert_eq!(state.tool_status["docs"], SourceStatus::Error, "{nonsense}");
         let response = state.response.unwrap();
@@ -258,11 +261,11 @@ async fn wrong_arguments_never_reach_the_server() {
         .and_tool_call("search_posts", json!({ "query": "x", "excludePostId": [] }))
         .and_tool_call("search_issues", json!({ "query": "x", "path": "/etc/passwd" }))
         .and_tool_call(HINT, json!({ "postText": "x", "searchResults": [{ "title": "x" }] }));
-    let state = ran(fake.with(ScriptedModel::default()).await, calls).await;
+    let state = run_calls(fake.with(ScriptedModel::default()).await, calls).await;
     let tools = tool_messages(&state.messages);
     assert_eq!((tools.len(), fake.calls().len()), (5, 0));
-    for (tool, went_well, text) in tools {
-        assert!(!went_well && text.contains("invalid arguments") && !text.contains("/etc/passwd"), "{tool}: {text}");
+    for (tool, is_success, text) in tools {
+        assert!(!is_success && text.contains("invalid arguments") && !text.contains("/etc/passwd"), "{tool}: {text}");
     }
 }
 
@@ -283,21 +286,24 @@ async fn arguments_beyond_their_limits_are_rejected() {
         ("search_posts", json!({ "query": "x", "excludePostId": "x".repeat(201) })),
         ("search_docs", json!({ "query": "x", "limit": 1_000 })),
     ];
-    let taken = [(HINT, hint(4_000, vec![result(2_000); 50])), ("search_posts", json!({ "query": "x".repeat(9_000) }))];
+    let accepted =
+        [(HINT, hint(4_000, vec![result(2_000); 50])), ("search_posts", json!({ "query": "x".repeat(9_000) }))];
     let client =
         connect_in_process(&mcp::server(Sources::open(&SourceSettings::default()).unwrap(), None)).await.unwrap();
     for (tool, args) in &rejected {
         let fake = Fake::default();
-        let state = ran(fake.with(ScriptedModel::default()).await, ScriptedReply::tool_call(*tool, args.clone())).await;
+        let state =
+            run_calls(fake.with(ScriptedModel::default()).await, ScriptedReply::tool_call(*tool, args.clone())).await;
         let message = &tool_messages(&state.messages)[0];
         assert!(!message.1 && message.2.contains("invalid arguments") && message.2.len() < 600, "{tool}: {message:?}");
         assert!(fake.calls().is_empty(), "{tool}");
         let (text, is_error) = call(&client, tool, args.clone()).await;
         assert!(is_error && text.len() < 600, "{tool}: {text}");
     }
-    for (tool, args) in taken {
+    for (tool, args) in accepted {
         let fake = Fake::default();
-        let state = ran(fake.with(ScriptedModel::default()).await, ScriptedReply::tool_call(tool, args.clone())).await;
+        let state =
+            run_calls(fake.with(ScriptedModel::default()).await, ScriptedReply::tool_call(tool, args.clone())).await;
         assert!(tool_messages(&state.messages)[0].1 && fake.calls().len() == 1, "{tool}");
         let (text, is_error) = call(&client, tool, args).await;
         assert!(!is_error, "{tool}: {text}");
@@ -309,7 +315,7 @@ async fn arguments_beyond_their_limits_are_rejected() {
 async fn a_long_post_has_a_hint() {
     let (_folder, sources, _clock) = sample().await;
     let long = format!("How do I roll back a failed AKS deployment? {}", "Please help. ".repeat(600));
-    let planned = on(&sources, planner(sources.clone())).await;
+    let planned = context_on(&sources, planner(sources.clone())).await;
     let direct = SuggestionsContext::new(POST).connect_mcp(sources, None).await.unwrap();
     for context in [planned, direct] {
         let suggested = suggest(&create_suggestions_graph(5).unwrap(), &context, &long, &[]).await.unwrap();
@@ -322,7 +328,8 @@ async fn a_long_post_has_a_hint() {
 async fn other_tools_cannot_be_called() {
     let fake = Fake::default();
     let state =
-        ran(fake.with(ScriptedModel::default()).await, ScriptedReply::tool_call("delete_all_posts", json!({}))).await;
+        run_calls(fake.with(ScriptedModel::default()).await, ScriptedReply::tool_call("delete_all_posts", json!({})))
+            .await;
     let tools = tool_messages(&state.messages);
     assert!(!tools[0].1 && tools[0].2.contains("unknown tool `delete_all_posts`"), "{tools:?}");
     assert!(fake.calls().is_empty() && state.tool_status.is_empty());
@@ -331,7 +338,7 @@ async fn other_tools_cannot_be_called() {
 /// R-SUG-34: a tool call times out after ten seconds, and the run continues.
 #[tokio::test]
 async fn a_tool_that_hangs_is_stopped_after_ten_seconds() {
-    let fake = Fake::default().does("search_docs", Does::Hangs);
+    let fake = Fake::default().behaves("search_docs", Behaviour::Hangs);
     let clock = ManualClock::new();
     let model = ScriptedModel::new([search(&[("search_docs", "x"), ("search_issues", "x")])]).then("{\"docs\": []}");
     let graph = create_suggestions_graph(5).unwrap();

@@ -82,7 +82,8 @@ impl Task for Join {
     }
 
     async fn run(&self, context: Context) -> graph_flow::Result<TaskResult> {
-        let responses = (0..FAN_OUT).filter_map(|number| context.get::<String>(&format!("fanout.w{number:03}.response")));
+        let responses =
+            (0..FAN_OUT).filter_map(|number| context.get::<String>(&format!("fanout.w{number:03}.response")));
         let list: Vec<i64> = responses.filter_map(|number| number.parse().ok()).collect();
         let counter: i64 = context.get("counter").unwrap_or(0);
         context.set("counter", counter + list.iter().sum::<i64>() + 1)?;
@@ -101,8 +102,8 @@ fn fan() -> Graph {
 
 async fn finish(graph: &Graph, first: &str) -> Result<Session, String> {
     let mut session = Session::new_from_task("s".to_owned(), first);
-    let done = graph.execute_session(&mut session).await.map_err(|error| error.to_string())?;
-    match done.status {
+    let result = graph.execute_session(&mut session).await.map_err(|error| error.to_string())?;
+    match result.status {
         ExecutionStatus::Completed => Ok(session),
         other => Err(format!("stopped as {other:?}")),
     }

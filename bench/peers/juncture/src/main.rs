@@ -32,14 +32,17 @@ struct Fan {
     list: Vec<i64>,
 }
 
-fn add(current: &mut i64, more: i64) {
-    *current += more;
+fn add(current: &mut i64, addend: i64) {
+    *current += addend;
 }
 
-struct Below(i64);
+struct CounterBelow(i64);
 
-impl Router<CycleState> for Below {
-    fn route(&self, state: &CycleState) -> Pin<Box<dyn Future<Output = Result<RouteResult, JunctureError>> + Send + '_>> {
+impl Router<CycleState> for CounterBelow {
+    fn route(
+        &self,
+        state: &CycleState,
+    ) -> Pin<Box<dyn Future<Output = Result<RouteResult, JunctureError>> + Send + '_>> {
         let target = if state.counter < self.0 { "again" } else { "done" };
         Box::pin(async move { Ok(RouteResult::One(target.to_owned())) })
     }
@@ -59,7 +62,7 @@ fn cycle(workload: Workload, checkpointer: Option<Arc<dyn CheckpointSaver>>) -> 
     graph.add_edge("a", "b");
     graph.add_edge("b", "c");
     let paths = PathMap::from(&[("again", "a"), ("done", END)][..]);
-    graph.add_conditional_edges("c", Arc::new(Below(workload.limit())), paths);
+    graph.add_conditional_edges("c", Arc::new(CounterBelow(workload.limit())), paths);
     graph.compile_with_checkpointer(checkpointer).expect("the cycle compiles")
 }
 
@@ -92,11 +95,11 @@ struct Saved {
 }
 
 async fn run_saved(saved: &Saved) -> Result<CycleState, impl fmt::Display + use<>> {
-    let (events, mut rest) = tokio::sync::mpsc::channel(256);
+    let (events, mut event_stream) = tokio::sync::mpsc::channel(256);
     let emitter = EventEmitter::new(events, StreamMode::Custom);
-    let drain = tokio::spawn(async move { while rest.recv().await.is_some() {} });
+    let drain = tokio::spawn(async move { while event_stream.recv().await.is_some() {} });
     let done = saved.graph.execute_with_emitter(CycleState::default(), &saved.config, emitter).await;
-    drain.await.expect("nothing can fail in a drain");
+    drain.await.expect("the drain task does not panic");
     done
 }
 

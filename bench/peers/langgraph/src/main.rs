@@ -15,13 +15,13 @@ fn counter(value: &JsonValue) -> i64 {
     value["counter"].as_i64().unwrap_or(0)
 }
 
-fn append(current: &JsonValue, more: &JsonValue) -> JsonValue {
-    let both = [current, more].into_iter().filter_map(JsonValue::as_array).flatten();
+fn append(current: &JsonValue, new: &JsonValue) -> JsonValue {
+    let both = [current, new].into_iter().filter_map(JsonValue::as_array).flatten();
     both.cloned().collect()
 }
 
-fn add(current: &JsonValue, more: &JsonValue) -> JsonValue {
-    json!(current.as_i64().unwrap_or(0) + more.as_i64().unwrap_or(0))
+fn add(current: &JsonValue, new: &JsonValue) -> JsonValue {
+    json!(current.as_i64().unwrap_or(0) + new.as_i64().unwrap_or(0))
 }
 
 fn channels(counter: Box<dyn Channel>) -> HashMap<String, Box<dyn Channel>> {
@@ -38,7 +38,10 @@ async fn step(state: JsonValue, _config: RunnableConfig) -> Result<JsonValue, Ru
     })
 }
 
-fn cycle(workload: Workload, checkpointer: Option<Arc<dyn BaseCheckpointSaver>>) -> Result<CompiledStateGraph, GraphError> {
+fn cycle(
+    workload: Workload,
+    checkpointer: Option<Arc<dyn BaseCheckpointSaver>>,
+) -> Result<CompiledStateGraph, GraphError> {
     let mut graph = StateGraph::new(channels(Box::new(LastValue::new("counter"))));
     for name in ["a", "b", "c"] {
         graph.add_node(name, step)?;
@@ -108,7 +111,7 @@ fn main() {
         &Steps {
             ready: async || {
                 let memory = Arc::new(InMemorySaver::new());
-                (cycle(Workload::LoopCheckpointed, Some(memory.clone())).expect("it compiled before"), memory)
+                (cycle(Workload::LoopCheckpointed, Some(memory.clone())).expect("the cycle compiles"), memory)
             },
             run: async |(graph, _): &Saved| graph.ainvoke(&input, &thread()).await,
             inspect: async |(_, memory): &Saved, state: JsonValue| {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// Elapsed seconds on both clocks.
 #[derive(Clone, Copy)]
-pub(crate) struct Spent {
+pub(crate) struct Elapsed {
     pub(crate) wall: f64,
     pub(crate) cpu: f64,
 }
@@ -22,8 +22,8 @@ impl Clocks {
         Self { cpu: cpu_now(), wall: Instant::now() }
     }
 
-    pub(crate) fn read(&self) -> Spent {
-        Spent { wall: self.wall.elapsed().as_secs_f64(), cpu: cpu_now() - self.cpu }
+    pub(crate) fn read(&self) -> Elapsed {
+        Elapsed { wall: self.wall.elapsed().as_secs_f64(), cpu: cpu_now() - self.cpu }
     }
 }
 

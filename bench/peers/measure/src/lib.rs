@@ -10,13 +10,13 @@ use std::fmt::Display;
 
 use serde_json::{Value, json};
 
-use crate::clock::{Clocks, Spent};
+use crate::clock::{Clocks, Elapsed};
 pub use crate::workload::{End, FAN_OUT, LIST, Workload};
 
 /// Minimum number of repetitions, after one warm-up.
 const REPETITIONS: usize = 7;
 /// Time budget in seconds for further repetitions of short units, up to `MAX_REPETITIONS` of them.
-const SECONDS: f64 = 0.5;
+const BUDGET_SECONDS: f64 = 0.5;
 const MAX_REPETITIONS: usize = 41;
 
 /// An engine in one version.
@@ -53,8 +53,8 @@ impl Peer {
             ("multi_thread", tokio::runtime::Builder::new_multi_thread()),
         ] {
             let tokio = builder.worker_threads(2).enable_all().build().expect("the system gives a runtime its threads");
-            let (times, problem) = tokio.block_on(repeat(workload, steps));
-            println!("{}", self.line(workload, runtime, &times, &problem));
+            let (times, mismatch) = tokio.block_on(repeat(workload, steps));
+            println!("{}", self.line(workload, runtime, &times, &mismatch));
         }
     }
 
@@ -66,42 +66,42 @@ impl Peer {
         );
     }
 
-    fn line(&self, workload: Workload, runtime: &str, times: &[Spent], problem: &Option<String>) -> Value {
+    fn line(&self, workload: Workload, runtime: &str, times: &[Elapsed], mismatch: &Option<String>) -> Value {
         json!({
             "peer": self.name, "version": self.version, "workload": workload.name(), "runtime": runtime,
             "executions": workload.executions(), "repetitions": times.len(),
-            "cpu_s": clock::spread(times.iter().map(|spent| spent.cpu)),
-            "wall_s": clock::spread(times.iter().map(|spent| spent.wall)),
-            "ok": problem.is_none(), "wrong": problem,
+            "cpu_s": clock::spread(times.iter().map(|elapsed| elapsed.cpu)),
+            "wall_s": clock::spread(times.iter().map(|elapsed| elapsed.wall)),
+            "ok": mismatch.is_none(), "wrong": mismatch,
         })
     }
 }
 
-/// Returns the times of all repetitions, and the first error of any of them.
-async fn repeat<G, T, E, R, U, L>(workload: Workload, steps: &Steps<R, U, L>) -> (Vec<Spent>, Option<String>)
+/// Returns the times of all repetitions, and the first error or wrong result of any of them.
+async fn repeat<G, T, E, R, U, L>(workload: Workload, steps: &Steps<R, U, L>) -> (Vec<Elapsed>, Option<String>)
 where
     E: Display,
     R: AsyncFn() -> G,
     U: AsyncFn(&G) -> Result<T, E>,
     L: AsyncFn(&G, T) -> End,
 {
-    let (mut times, mut used, mut first_problem) = (Vec::new(), 0.0, None);
+    let (mut times, mut measured_seconds, mut first_mismatch) = (Vec::new(), 0.0, None);
     let mut is_warm = false;
-    while times.len() < REPETITIONS || (used < SECONDS && times.len() < MAX_REPETITIONS) {
+    while times.len() < REPETITIONS || (measured_seconds < BUDGET_SECONDS && times.len() < MAX_REPETITIONS) {
         let prepared = (steps.ready)().await;
         let clocks = Clocks::start();
         let result = (steps.run)(&prepared).await;
-        let spent = clocks.read();
-        let problem = match result {
-            Ok(result) => workload.problem(&(steps.inspect)(&prepared, result).await),
+        let elapsed = clocks.read();
+        let mismatch = match result {
+            Ok(result) => workload.mismatch(&(steps.inspect)(&prepared, result).await),
             Err(error) => Some(format!("failed: {error}")),
         };
-        first_problem = first_problem.or(problem);
+        first_mismatch = first_mismatch.or(mismatch);
         if is_warm {
-            times.push(spent);
-            used += spent.cpu.max(spent.wall);
+            times.push(elapsed);
+            measured_seconds += elapsed.cpu.max(elapsed.wall);
         }
         is_warm = true;
     }
-    (times, first_problem)
+    (times, first_mismatch)
 }

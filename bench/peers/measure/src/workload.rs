@@ -65,8 +65,8 @@ impl Workload {
         }
     }
 
-    /// Returns the error of a result, if there is one.
-    pub(crate) fn problem(self, end: &End) -> Option<String> {
+    /// Returns the difference between a result and the expected one, if there is any.
+    pub(crate) fn mismatch(self, end: &End) -> Option<String> {
         let (counter, length) = match self {
             Self::Loop | Self::LoopCheckpointed => (self.limit(), LIST),
             Self::FanOut => ((0..FAN_OUT).sum::<i64>() + 2, FAN_OUT),

@@ -30,7 +30,11 @@ fn cycle(workload: Workload) -> CompiledGraph<CycleState> {
     let [a, b, c] = ["a", "b", "c"].map(|name| graph.add_node(name, step));
     graph.add_edge(START, a).add_edge(a, b).add_edge(b, c).recursion_limit(u32::MAX);
     let limit = workload.limit();
-    graph.add_conditional_edges(c, move |state: &CycleState| if state.counter < limit { Goto::node(a) } else { Goto::end() }, [a.into(), END]);
+    graph.add_conditional_edges(
+        c,
+        move |state: &CycleState| if state.counter < limit { Goto::node(a) } else { Goto::end() },
+        [a.into(), END],
+    );
     graph.compile().expect("the cycle compiles")
 }
 
@@ -56,7 +60,9 @@ fn main() {
         &Steps {
             ready: async || (),
             run: async |_: &()| graph.invoke(CycleState::input().counter(0)).await,
-            inspect: async |_: &(), done: Outcome<CycleState>| End::unsaved(done.state.counter, done.state.list.clone()),
+            inspect: async |_: &(), outcome: Outcome<CycleState>| {
+                End::unsaved(outcome.state.counter, outcome.state.list.clone())
+            },
         },
     );
     let graph = fan();
@@ -70,7 +76,9 @@ fn main() {
                 }
                 graph.invoke(Fan::input().counter(0)).await
             },
-            inspect: async |_: &(), done: Outcome<Fan>| End::unsaved(done.state.counter, done.state.list.clone()),
+            inspect: async |_: &(), outcome: Outcome<Fan>| {
+                End::unsaved(outcome.state.counter, outcome.state.list.clone())
+            },
         },
     );
     let graph = cycle(Workload::LoopCheckpointed);
@@ -81,9 +89,9 @@ fn main() {
             run: async |memory: &MemoryCheckpointer| {
                 graph.invoke(CycleState::input().counter(0)).checkpointer(memory.clone()).thread("t").await
             },
-            inspect: async |memory: &MemoryCheckpointer, done: Outcome<CycleState>| {
+            inspect: async |memory: &MemoryCheckpointer, outcome: Outcome<CycleState>| {
                 let stats = memory.stats().await.expect("an in-memory checkpointer has statistics");
-                End::saved(done.state.counter, done.state.list.clone(), stats.checkpoints as usize)
+                End::saved(outcome.state.counter, outcome.state.list.clone(), stats.checkpoints as usize)
             },
         },
     );

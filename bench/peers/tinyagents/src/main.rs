@@ -80,7 +80,9 @@ fn main() {
         &Steps {
             ready: async || (),
             run: async |_: &()| graph.run(Count::default()).await,
-            inspect: async |_: &(), done: GraphExecution<Count>| End::unsaved(done.state.counter, done.state.list),
+            inspect: async |_: &(), execution: GraphExecution<Count>| {
+                End::unsaved(execution.state.counter, execution.state.list)
+            },
         },
     );
     let graph = fan();
@@ -94,7 +96,9 @@ fn main() {
                 }
                 graph.run(Count::default()).await
             },
-            inspect: async |_: &(), done: GraphExecution<Count>| End::unsaved(done.state.counter, done.state.list),
+            inspect: async |_: &(), execution: GraphExecution<Count>| {
+                End::unsaved(execution.state.counter, execution.state.list)
+            },
         },
     );
     type Saved = (CompiledGraph<Count, Patch>, Arc<InMemoryCheckpointer<Count>>);
@@ -106,8 +110,8 @@ fn main() {
                 (cycle(Workload::LoopCheckpointed).with_checkpointer(memory.clone()), memory)
             },
             run: async |(graph, _): &Saved| graph.run_with_thread("t", Count::default()).await,
-            inspect: async |(_, memory): &Saved, done: GraphExecution<Count>| {
-                End::saved(done.state.counter, done.state.list, memory.count("t"))
+            inspect: async |(_, memory): &Saved, execution: GraphExecution<Count>| {
+                End::saved(execution.state.counter, execution.state.list, memory.count("t"))
             },
         },
     );

@@ -17,7 +17,7 @@ use superstep_core::value::AnyValue;
 
 use super::encoding::{decode_after, is_compressed};
 use super::history_writer::ParentCheckpoint;
-use super::rows::{CheckpointRow, PartRow, corrupt_row_error, of_checkpoint, value_of};
+use super::rows::{CheckpointRow, PartRow, corrupt_row_error, value_of, with_checkpoint};
 use super::value_index::{ValueHead, ValueIndex, ValueLocation};
 
 /// Missing rows.
@@ -41,7 +41,7 @@ pub(crate) struct CheckpointAssembler {
     parts: BTreeMap<u64, AssembledPart>,
     /// The last assembled checkpoint with its schedule as stored: neighbors often differ only in their header.
     last: Option<(Vec<u8>, u64, Checkpoint)>,
-    is_many: bool,
+    has_several_requests: bool,
 }
 
 struct RequestedCheckpoint {
@@ -53,7 +53,7 @@ struct RequestedCheckpoint {
 /// The short values of a checkpoint, parsed on demand.
 struct ShortValues {
     bytes: Vec<u8>,
-    read: Vec<(u32, AnyValue)>,
+    parsed: Vec<(u32, AnyValue)>,
 }
 
 /// Location of the value of each field.
@@ -71,7 +71,7 @@ impl CheckpointAssembler {
     pub(crate) fn new(thread: &ThreadId, namespace: &CheckpointNamespace, names: Arc<[Arc<str>]>) -> Self {
         let (history_key, requested) = ((thread.clone(), namespace.clone()), Vec::new());
         let (heads, values, parts) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Self { history_key, names, requested, heads, values, parts, last: None, is_many: false }
+        Self { history_key, names, requested, heads, values, parts, last: None, has_several_requests: false }
     }
 
     /// Requests a checkpoint.
@@ -108,7 +108,7 @@ impl CheckpointAssembler {
 
     /// Adds the missing short values of a checkpoint.
     pub(crate) fn add_values(&mut self, number: u64, bytes: Vec<u8>) {
-        self.values.insert(number, ShortValues { bytes, read: Vec::new() });
+        self.values.insert(number, ShortValues { bytes, parsed: Vec::new() });
     }
 
     /// Adds a part; the parts it builds on have to be added as well.
@@ -122,11 +122,11 @@ impl CheckpointAssembler {
     }
 
     /// Returns the error of corrupt rows.
-    pub(crate) fn corrupt_rows_error(&self, field: Option<u32>, how: &str) -> Error {
+    pub(crate) fn corrupt_rows_error(&self, field: Option<u32>, reason: &str) -> Error {
         let id = self.requested.first().map_or(CheckpointId::from_bits(0), |request| request.row.header.id);
         match field.and_then(|field| self.names.get(field as usize)) {
-            Some(name) => corrupt_row_error(id, &format!("field `{name}`: {how}")),
-            None => corrupt_row_error(id, how),
+            Some(name) => corrupt_row_error(id, &format!("field `{name}`: {reason}")),
+            None => corrupt_row_error(id, reason),
         }
     }
 
@@ -135,9 +135,11 @@ impl CheckpointAssembler {
         let mut needs = BTreeSet::new();
         let mut seen = BTreeSet::new();
         for request in &self.requested {
-            match self.ends(request.row.number, request.row.header.id)? {
+            match self.value_locations(request.row.number, request.row.header.id)? {
                 Err(row) => drop(needs.insert(MissingRows::Row(row))),
-                Ok(ends) => ends.iter().flatten().for_each(|head| self.follow(head.end, &mut seen, &mut needs)),
+                Ok(value_locations) => {
+                    value_locations.iter().flatten().for_each(|head| self.follow(head.end, &mut seen, &mut needs))
+                }
             }
         }
         Ok(needs.into_iter().collect())
@@ -176,26 +178,27 @@ impl CheckpointAssembler {
 
     /// Returns the locations of the values of a checkpoint, or the number of the row that is missing to determine
     /// them.
-    fn ends(&self, number: u64, id: CheckpointId) -> Result<std::result::Result<ValueLocations, u64>> {
-        let mut ends = ValueLocations::from_elem(None, self.names.len());
+    fn value_locations(&self, number: u64, id: CheckpointId) -> Result<std::result::Result<ValueLocations, u64>> {
+        let mut value_locations = ValueLocations::from_elem(None, self.names.len());
         let mut next = Some(number);
         while let Some(number) = next {
             let Some(heads) = self.heads.get(&number) else { return Ok(Err(number)) };
             for (field, head) in &heads.entries {
-                let location =
-                    ends.get_mut(*field as usize).ok_or_else(|| corrupt_row_error(id, "a field has no name"))?;
+                let location = value_locations
+                    .get_mut(*field as usize)
+                    .ok_or_else(|| corrupt_row_error(id, "a field has no name"))?;
                 location.get_or_insert(*head);
             }
             next = heads.base;
         }
-        Ok(Ok(ends))
+        Ok(Ok(value_locations))
     }
 
     /// Returns the data that a child of the requested checkpoint builds on, or the number of a missing row.
     pub(crate) fn base(&self) -> Result<std::result::Result<Option<ParentCheckpoint>, u64>> {
         let Some(request) = self.requested.first() else { return Ok(Ok(None)) };
         let number = request.row.number;
-        let heads = match self.ends(number, request.row.header.id)? {
+        let heads = match self.value_locations(number, request.row.header.id)? {
             Err(missing) => return Ok(Err(missing)),
             Ok(heads) => heads.into_vec(),
         };
@@ -214,18 +217,18 @@ impl CheckpointAssembler {
     /// Returns the checkpoints in the order of the requests.
     pub(crate) fn finish(mut self) -> Result<Vec<CheckpointTuple>> {
         let requested = std::mem::take(&mut self.requested);
-        self.is_many = requested.len() > 1;
-        requested.into_iter().map(|request| self.loaded(request)).collect()
+        self.has_several_requests = requested.len() > 1;
+        requested.into_iter().map(|request| self.assemble(request)).collect()
     }
 
-    fn loaded(&mut self, request: RequestedCheckpoint) -> Result<CheckpointTuple> {
+    fn assemble(&mut self, request: RequestedCheckpoint) -> Result<CheckpointTuple> {
         let RequestedCheckpoint { row, origin, pending } = request;
         let id = row.header.id;
-        let ends = self
-            .ends(row.number, id)?
+        let value_locations = self
+            .value_locations(row.number, id)?
             .map_err(|base| corrupt_row_error(id, &format!("it references base {base}, which is missing")))?;
-        let mut fields = Vec::with_capacity(ends.len());
-        for (field, head) in ends.into_iter().enumerate() {
+        let mut fields = Vec::with_capacity(value_locations.len());
+        for (field, head) in value_locations.into_iter().enumerate() {
             if let Some(head) = head {
                 fields.push((self.names[field].clone(), self.log(field as u32, head.end, id)?));
             }
@@ -244,7 +247,7 @@ impl CheckpointAssembler {
         let checkpoint =
             Checkpoint::from_columns(self.history_key.clone(), row.header.clone(), origin, row.stored_schedule()?);
         // A single checkpoint has no neighbors.
-        if self.is_many {
+        if self.has_several_requests {
             self.last = Some((row.schedule, row.origin, checkpoint.clone()));
         }
         Ok(checkpoint)
@@ -255,13 +258,13 @@ impl CheckpointAssembler {
         let mut numbers = Vec::new();
         let mut next = Some(end);
         while let Some(ValueLocation::Part(number)) = next {
-            let Some(part) = self.parts.get(&number) else { return Err(self.lost(field, id)) };
+            let Some(part) = self.parts.get(&number) else { return Err(self.missing_part_error(field, id)) };
             // A part builds on earlier ones only; following a later one could loop forever.
             if let Some(ValueLocation::Part(base)) = part.before
                 && base >= number
             {
-                let how = format!("delta {number} references base {base}, which is not earlier");
-                return Err(corrupt_row_error(id, &how));
+                let reason = format!("delta {number} references base {base}, which is not earlier");
+                return Err(corrupt_row_error(id, &reason));
             }
             numbers.push(number);
             next = part.before;
@@ -278,19 +281,19 @@ impl CheckpointAssembler {
 
     /// Decodes one change; the parts it builds on are decoded already.
     fn change(&mut self, number: u64, field: u32, id: CheckpointId) -> Result<(Change, AnyValue)> {
-        let Some(part) = self.parts.get(&number) else { return Err(self.lost(field, id)) };
+        let Some(part) = self.parts.get(&number) else { return Err(self.missing_part_error(field, id)) };
         if let Some(value) = &part.value {
             return Ok((part.change.clone(), value.clone()));
         }
-        let of_field = |error: Error| self.of_field(field, of_checkpoint(error, id));
+        let add_field = |error: Error| self.with_field(field, with_checkpoint(error, id));
         let plain = match is_compressed(&part.body) {
-            true => Some(decode_after(&part.body, self.before(part.before)).map_err(of_field)?),
+            true => Some(decode_after(&part.body, self.preceding_bodies(part.before)).map_err(add_field)?),
             false => None,
         };
         let value = serde_json::from_slice(plain.as_ref().unwrap_or(&part.body));
         let value =
-            AnyValue::json(value.map_err(|error| self.of_field(field, corrupt_row_error(id, &error.to_string())))?);
-        let Some(part) = self.parts.get_mut(&number) else { return Err(self.lost(field, id)) };
+            AnyValue::json(value.map_err(|error| self.with_field(field, corrupt_row_error(id, &error.to_string())))?);
+        let Some(part) = self.parts.get_mut(&number) else { return Err(self.missing_part_error(field, id)) };
         part.value = Some(value.clone());
         if let Some(plain) = plain {
             part.body = plain;
@@ -299,7 +302,7 @@ impl CheckpointAssembler {
     }
 
     /// Returns the bodies of the parts that `end` builds on, the last first.
-    fn before(&self, end: Option<ValueLocation>) -> impl Iterator<Item = &[u8]> {
+    fn preceding_bodies(&self, end: Option<ValueLocation>) -> impl Iterator<Item = &[u8]> {
         let part = |end: Option<ValueLocation>| match end {
             Some(ValueLocation::Part(number)) => self.parts.get(&number),
             _ => None,
@@ -307,26 +310,26 @@ impl CheckpointAssembler {
         std::iter::successors(part(end), move |last| part(last.before)).map(|part| part.body.as_slice())
     }
 
-    fn of_field(&self, field: u32, error: Error) -> Error {
+    fn with_field(&self, field: u32, error: Error) -> Error {
         let name = self.names.get(field as usize).map_or("", |name| name);
         Error::new(error.code(), format!("{}, field `{name}`", error.message()))
             .with_help(error.help().unwrap_or_default())
     }
 
-    fn lost(&self, field: u32, id: CheckpointId) -> Error {
+    fn missing_part_error(&self, field: u32, id: CheckpointId) -> Error {
         corrupt_row_error(id, &format!("field `{}`: a part of its value is missing", self.names[field as usize]))
     }
 
     /// Returns a short value, parsed once.
     fn value(&mut self, number: u64, field: u32, id: CheckpointId) -> Result<AnyValue> {
-        let Some(values) = self.values.get_mut(&number) else { return Err(self.lost(field, id)) };
-        if let Some((_, value)) = values.read.iter().find(|(cached_field, _)| *cached_field == field) {
+        let Some(values) = self.values.get_mut(&number) else { return Err(self.missing_part_error(field, id)) };
+        if let Some((_, value)) = values.parsed.iter().find(|(cached_field, _)| *cached_field == field) {
             return Ok(value.clone());
         }
-        let Some(bytes) = value_of(&values.bytes, field) else { return Err(self.lost(field, id)) };
+        let Some(bytes) = value_of(&values.bytes, field) else { return Err(self.missing_part_error(field, id)) };
         let value = serde_json::from_slice(bytes).map_err(|error| corrupt_row_error(id, &error.to_string()))?;
         let value = AnyValue::json(value);
-        values.read.push((field, value.clone()));
+        values.parsed.push((field, value.clone()));
         Ok(value)
     }
 }

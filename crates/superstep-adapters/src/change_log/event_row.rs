@@ -21,19 +21,19 @@ pub(crate) struct EventRow {
 
 impl EventRow {
     /// Returns the rows of all events of the parts of a commit, in the order of their numbers.
-    pub(super) fn all(parts: &[&Commit], form: ValueEncoding) -> Result<Vec<Self>> {
-        sort_events(parts.iter().copied())?.into_iter().map(|event| Self::new(event, form)).collect()
+    pub(super) fn all(parts: &[&Commit], encoding: ValueEncoding) -> Result<Vec<Self>> {
+        sort_events(parts.iter().copied())?.into_iter().map(|event| Self::new(event, encoding)).collect()
     }
 
-    fn new(event: &StoredEvent, form: ValueEncoding) -> Result<Self> {
+    fn new(event: &StoredEvent, encoding: ValueEncoding) -> Result<Self> {
         let StoredEvent { number, run, payload: body } = event;
         let mut json = Vec::new();
-        body.write_json(&mut json).map_err(|fault| {
-            Error::new(ErrorCode::TypeMismatch, format!("failed to serialize event {number}: {}", fault.message))
+        body.write_json(&mut json).map_err(|error| {
+            Error::new(ErrorCode::TypeMismatch, format!("failed to serialize event {number}: {}", error.message))
                 .with_help("an event must be serializable as JSON: maps need string keys")
         })?;
         check_depth(&json).map_err(|error| Error::new(error.code(), format!("event {number}: {}", error.message())))?;
-        Ok(Self { number: *number, run: *run, body: form.encode(json) })
+        Ok(Self { number: *number, run: *run, body: encoding.encode(json) })
     }
 
     pub(crate) fn sum(&self) -> u32 {
@@ -56,14 +56,14 @@ impl EventRow {
 }
 
 /// Returns the error of a corrupt event.
-pub(crate) fn corrupt_event_error(number: u64, how: &str) -> Error {
-    Error::new(ErrorCode::CheckpointCorrupt, format!("event {number} is corrupt: {how}")).with_help(
+pub(crate) fn corrupt_event_error(number: u64, reason: &str) -> Error {
+    Error::new(ErrorCode::CheckpointCorrupt, format!("event {number} is corrupt: {reason}")).with_help(
         "checkpoints and other events are not affected; read the events after it, or delete the events up to it",
     )
 }
 
 impl RowTransaction {
-    /// Returns the events that are not stored yet. `last` is the greatest number ever stored; `is_saved` returns true
+    /// Returns the events that are not stored yet. `last` is the highest number ever stored; `is_saved` returns true
     /// if the row is stored already.
     pub(crate) fn unsaved_events<E: From<Error>>(
         &self,

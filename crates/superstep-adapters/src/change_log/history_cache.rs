@@ -18,8 +18,8 @@ use super::history_writer::{HistoryWriter, ParentCheckpoint};
 /// Number of threads that stay cached after their lease was released.
 const CACHED_THREADS: usize = 1_024;
 
-/// Number of cached histories per thread.
-const LINES: usize = 16;
+/// Maximum number of cached histories per thread.
+const MAX_CACHED_HISTORIES: usize = 16;
 
 /// A thread whose lease was just acquired.
 #[derive(Debug, Clone, Copy)]
@@ -36,7 +36,7 @@ pub(crate) struct AcquiredThread {
 /// Cache of threads.
 pub(crate) struct HistoryCache {
     threads: Mutex<BTreeMap<ThreadId, Arc<CachedThread>>>,
-    form: ValueEncoding,
+    encoding: ValueEncoding,
 }
 
 /// A thread on which this process holds, or held, the lease.
@@ -47,28 +47,28 @@ pub(crate) struct CachedThread {
     /// True if the tables contain nothing of the thread, and no write is on its way.
     is_new: AtomicBool,
     /// Histories of the namespaces written last.
-    lines: Mutex<Vec<(CheckpointNamespace, CachedHistory)>>,
+    histories: Mutex<Vec<(CheckpointNamespace, CachedHistory)>>,
 }
 
 /// A history with its row id.
 #[derive(Debug, Default)]
 pub(crate) struct CachedHistory {
     pub(super) row: Option<i64>,
-    pub(super) line: HistoryWriter,
+    pub(super) writer: HistoryWriter,
     /// True if a checkpoint is being added.
     pub(super) has_pending_checkpoint: bool,
 }
 
 impl CachedHistory {
-    pub(crate) fn new(row: Option<i64>, line: HistoryWriter) -> Self {
-        Self { row, line, has_pending_checkpoint: false }
+    pub(crate) fn new(row: Option<i64>, writer: HistoryWriter) -> Self {
+        Self { row, writer, has_pending_checkpoint: false }
     }
 
     /// Returns the part that is needed to write pending entries.
     fn outline(&self) -> Self {
-        let ParentCheckpoint { id, number, .. } = self.line.base;
+        let ParentCheckpoint { id, number, .. } = self.writer.base;
         let base = ParentCheckpoint { id, number, ..ParentCheckpoint::default() };
-        Self::new(self.row, HistoryWriter::new((self.line.newest, 0), Vec::new(), base))
+        Self::new(self.row, HistoryWriter::new((self.writer.newest, 0), Vec::new(), base))
     }
 }
 
@@ -80,58 +80,64 @@ impl CachedThread {
     /// Returns the cached state of a history. To add a checkpoint, the entry is removed from the cache: no other
     /// commit can build on a state that may not be written.
     pub(super) fn entry(&self, namespace: &CheckpointNamespace, is_outline: bool) -> Option<CachedHistory> {
-        let mut lines = lock(&self.lines);
-        let Some(index) = lines.iter().position(|(cached, _)| cached == namespace) else {
+        let mut histories = lock(&self.histories);
+        let Some(index) = histories.iter().position(|(cached, _)| cached == namespace) else {
             // Only for the first access: after it, the tables have to be read, whether the write succeeded or not.
             return (!is_outline && self.is_new.swap(false, Ordering::Relaxed)).then(CachedHistory::default);
         };
-        Some(if is_outline { lines[index].1.outline() } else { lines.swap_remove(index).1 })
+        Some(if is_outline { histories[index].1.outline() } else { histories.swap_remove(index).1 })
     }
 
     /// Caches a history as it was written.
-    pub(super) fn remember(&self, namespace: CheckpointNamespace, entry: CachedHistory) {
-        let mut lines = lock(&self.lines);
-        lines.retain(|(other, _)| *other != namespace);
+    pub(super) fn put_history(&self, namespace: CheckpointNamespace, entry: CachedHistory) {
+        let mut histories = lock(&self.histories);
+        histories.retain(|(other, _)| *other != namespace);
         // A subgraph has a history for each call; an evicted one is read again.
-        if lines.len() >= LINES {
-            lines.remove(0);
+        if histories.len() >= MAX_CACHED_HISTORIES {
+            histories.remove(0);
         }
-        lines.push((namespace, entry));
+        histories.push((namespace, entry));
     }
 }
 
 impl HistoryCache {
     /// Returns an empty cache; `form` is the encoding of new values.
-    pub(crate) fn new(form: ValueEncoding) -> Self {
-        Self { threads: Mutex::default(), form }
+    pub(crate) fn new(encoding: ValueEncoding) -> Self {
+        Self { threads: Mutex::default(), encoding }
     }
 
-    pub(super) fn form(&self) -> ValueEncoding {
-        self.form
+    pub(super) fn encoding(&self) -> ValueEncoding {
+        self.encoding
     }
 
     /// Stores an acquired lease. Cached histories stay valid if no other process held the lease in between.
-    pub(crate) fn acquire(&self, thread: &ThreadId, taken: AcquiredThread) -> Lease {
+    pub(crate) fn acquire(&self, thread: &ThreadId, acquired: AcquiredThread) -> Lease {
         let mut threads = lock(&self.threads);
-        let cached = threads.remove(thread).filter(|cached| cached.row == taken.row && cached.fence == taken.before);
-        let lines = cached.map(|cached| std::mem::take(&mut *lock(&cached.lines))).unwrap_or_default();
+        let cached =
+            threads.remove(thread).filter(|cached| cached.row == acquired.row && cached.fence == acquired.before);
+        let histories = cached.map(|cached| std::mem::take(&mut *lock(&cached.histories))).unwrap_or_default();
         if threads.len() >= CACHED_THREADS {
             threads.retain(|_, thread| thread.is_held);
         }
-        let (AcquiredThread { row, fence, is_new, .. }, lines) = (taken, Mutex::new(lines));
-        let held = CachedThread { row, fence, is_held: true, is_new: AtomicBool::new(is_new), lines };
-        threads.insert(thread.clone(), Arc::new(held));
-        Lease { thread: thread.clone(), fence: taken.fence }
+        let (AcquiredThread { row, fence, is_new, .. }, histories) = (acquired, Mutex::new(histories));
+        let acquired_thread = CachedThread { row, fence, is_held: true, is_new: AtomicBool::new(is_new), histories };
+        threads.insert(thread.clone(), Arc::new(acquired_thread));
+        Lease { thread: thread.clone(), fence: acquired.fence }
     }
 
     /// Marks a lease as released and returns the row id of its thread.
     pub(crate) fn release(&self, lease: &Lease) -> Option<i64> {
         let mut threads = lock(&self.threads);
         let cached = threads.get(&lease.thread).filter(|cached| cached.fence == lease.fence && cached.is_held)?;
-        let (row, fence, lines) = (cached.row, cached.fence, std::mem::take(&mut *lock(&cached.lines)));
-        let released =
-            CachedThread { row, fence, is_held: false, is_new: AtomicBool::new(false), lines: Mutex::new(lines) };
-        threads.insert(lease.thread.clone(), Arc::new(released));
+        let (row, fence, histories) = (cached.row, cached.fence, std::mem::take(&mut *lock(&cached.histories)));
+        let released_thread = CachedThread {
+            row,
+            fence,
+            is_held: false,
+            is_new: AtomicBool::new(false),
+            histories: Mutex::new(histories),
+        };
+        threads.insert(lease.thread.clone(), Arc::new(released_thread));
         Some(row)
     }
 

@@ -16,7 +16,7 @@ use superstep_core::port::{Commit, StateRef};
 use superstep_core::value::AnyValue;
 
 use super::encoding::{CompressionPrefixes, ValueEncoding};
-use super::rows::{CheckpointRow, PartRow, RunInfoRow, change_text, datum_to_json, put_value, to_json};
+use super::rows::{CheckpointRow, PartRow, RunInfoRow, any_value_to_json, change_text, put_value, to_json};
 use super::value_index::{ValueHead, ValueIndex, ValueLocation};
 
 /// Full values up to this length in bytes are stored in the row of their checkpoint.
@@ -24,11 +24,11 @@ const INLINE_VALUE_BYTES: usize = 256;
 /// Values up to this length in bytes are always written in full: a part would be longer.
 const ALWAYS_FULL_BYTES: u64 = 96;
 /// Cost of reading a row in addition to its bytes.
-const ROW: u64 = 32;
+const ROW_READ_COST: u64 = 32;
 /// Changes that cost less than this to read are never replaced by a full value.
 const CHANGE_CHAIN_SLACK: u64 = 1_024;
 /// Number of names up to which a linear search is faster than a map.
-const FEW: usize = 8;
+const LINEAR_SEARCH_MAX_NAMES: usize = 8;
 
 /// A history as its writer needs it.
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ pub(crate) struct HistoryWriter {
     parts: u64,
     /// Field names by number, in the order in which they were first written.
     names: Vec<Arc<str>>,
-    /// Numbers by name, filled if there are more than `FEW` names.
+    /// Numbers by name, filled if there are more than `LINEAR_SEARCH_MAX_NAMES` names.
     numbers: BTreeMap<Arc<str>, u32>,
     /// The checkpoint that the next one builds on.
     pub(crate) base: ParentCheckpoint,
@@ -57,7 +57,7 @@ pub(crate) struct ParentCheckpoint {
     /// Run info, and the number of the checkpoint that stored it.
     pub(crate) origin: Option<(u64, RunInfo)>,
     /// Compression prefixes of its values, as far as they are in memory.
-    pub(crate) tails: CompressionPrefixes,
+    pub(crate) prefixes: CompressionPrefixes,
 }
 
 /// The rows of one checkpoint.
@@ -73,9 +73,9 @@ pub(crate) struct CheckpointRows {
 impl HistoryWriter {
     /// Returns a history with its latest checkpoint, its newest part and its field names.
     pub(crate) fn new((newest, parts): (u64, u64), names: Vec<Arc<str>>, base: ParentCheckpoint) -> Self {
-        let mut line = Self { newest, parts, names, numbers: BTreeMap::new(), base };
-        line.index();
-        line
+        let mut writer = Self { newest, parts, names, numbers: BTreeMap::new(), base };
+        writer.index();
+        writer
     }
 
     /// Returns the rows of a checkpoint on top of `base`, and makes it the base of the next one.
@@ -83,13 +83,13 @@ impl HistoryWriter {
         &mut self,
         checkpoint: &Checkpoint,
         commit: &Commit,
-        form: ValueEncoding,
+        encoding: ValueEncoding,
     ) -> Result<CheckpointRows> {
         let number = self.newest + 1;
         let name_count = self.names.len();
         let state = commit.state.as_ref();
-        let (values, parts, tails) = (Vec::new(), Vec::new(), std::mem::take(&mut self.base.tails));
-        let mut writing = ValueWriter { number, newest: self.parts, values, parts, state, form, tails };
+        let (values, parts, prefixes) = (Vec::new(), Vec::new(), std::mem::take(&mut self.base.prefixes));
+        let mut value_writer = ValueWriter { number, newest: self.parts, values, parts, state, encoding, prefixes };
         let mut changed_heads = SmallVec::new();
         for change in commit.changes.iter().filter(|change| !change.change.is_unchanged()) {
             let field = self.number(&change.field);
@@ -97,17 +97,17 @@ impl HistoryWriter {
                 return Err(Error::internal(format!("field `{}` changes twice in one commit", change.field)));
             }
             let head = self.base.heads.get(field as usize).copied().flatten();
-            changed_heads.push((field, writing.change(field, change, head)?));
+            changed_heads.push((field, value_writer.change(field, change, head)?));
         }
-        let ValueWriter { values, parts, newest, tails, .. } = writing;
-        (self.parts, self.base.tails) = (newest, tails);
+        let ValueWriter { values, parts, newest, prefixes, .. } = value_writer;
+        (self.parts, self.base.prefixes) = (newest, prefixes);
         let heads = self.heads(changed_heads);
-        let origin = self.origin(number, checkpoint, form)?;
+        let origin = self.origin(number, checkpoint, encoding)?;
         let row = CheckpointRow {
             number,
             header: CheckpointHeader::from(checkpoint),
             origin: self.base.origin.as_ref().map_or(number, |(number, _)| *number),
-            schedule: form.encode(to_json(&StoredSchedule::from(checkpoint))?),
+            schedule: encoding.encode(to_json(&StoredSchedule::from(checkpoint))?),
             value_index: heads.to_bytes(number),
             values,
         };
@@ -133,12 +133,12 @@ impl HistoryWriter {
         ValueIndex { base: Some(self.base.number), distance_to_full_index: distance, entries: changed_heads }
     }
 
-    fn origin(&mut self, number: u64, checkpoint: &Checkpoint, form: ValueEncoding) -> Result<Option<RunInfoRow>> {
+    fn origin(&mut self, number: u64, checkpoint: &Checkpoint, encoding: ValueEncoding) -> Result<Option<RunInfoRow>> {
         if self.base.origin.as_ref().is_some_and(|(_, origin)| origin.matches(checkpoint)) {
             return Ok(None);
         }
         let origin = RunInfo::from(checkpoint);
-        let row = RunInfoRow::new(number, &origin, form)?;
+        let row = RunInfoRow::new(number, &origin, encoding)?;
         self.base.origin = Some((number, origin));
         Ok(Some(row))
     }
@@ -153,7 +153,7 @@ impl HistoryWriter {
     }
 
     fn find(&self, field: &Arc<str>) -> Option<u32> {
-        if self.names.len() > FEW {
+        if self.names.len() > LINEAR_SEARCH_MAX_NAMES {
             return self.numbers.get(field).copied();
         }
         let position = self.names.iter().position(|name| Arc::ptr_eq(name, field) || name == field);
@@ -161,7 +161,7 @@ impl HistoryWriter {
     }
 
     fn index(&mut self) {
-        if self.names.len() > FEW {
+        if self.names.len() > LINEAR_SEARCH_MAX_NAMES {
             let indexed = self.numbers.len();
             self.numbers.extend(self.names[indexed..].iter().cloned().zip(indexed as u32..));
         }
@@ -176,8 +176,8 @@ struct ValueWriter<'a> {
     values: Vec<u8>,
     parts: Vec<PartRow>,
     state: Option<&'a StateRef>,
-    form: ValueEncoding,
-    tails: CompressionPrefixes,
+    encoding: ValueEncoding,
+    prefixes: CompressionPrefixes,
 }
 
 impl ValueWriter<'_> {
@@ -187,32 +187,32 @@ impl ValueWriter<'_> {
         if *change == Change::Set {
             return self.write_full_value(field, name, part);
         }
-        let copy = || self.state.and_then(|state| state.full_value(name));
+        let full_value = || self.state.and_then(|state| state.full_value(name));
         let Some(head) = head else {
             let missing = || Error::internal(format!("field `{name}` has no value to apply the change to"));
-            let copy = copy().ok_or_else(missing)?;
-            return self.write_full_value(field, name, &copy);
+            let full_value = full_value().ok_or_else(missing)?;
+            return self.write_full_value(field, name, &full_value);
         };
         if head.full <= ALWAYS_FULL_BYTES
-            && let Some(copy) = copy()
+            && let Some(full_value) = full_value()
         {
-            return self.write_full_value(field, name, &copy);
+            return self.write_full_value(field, name, &full_value);
         }
-        let body = datum_to_json(part, name)?;
+        let body = any_value_to_json(part, name)?;
         let length = body.len() as u64;
         let full = if matches!(change, Change::Appended { .. }) { head.full + length } else { head.full };
-        let weight = head.weight + length + ROW + change_text(change)?.len() as u64;
+        let weight = head.weight + length + ROW_READ_COST + change_text(change)?.len() as u64;
         if weight > 2 * full + CHANGE_CHAIN_SLACK
-            && let Some(copy) = copy()
+            && let Some(full_value) = full_value()
         {
-            return self.write_full_value(field, name, &copy);
+            return self.write_full_value(field, name, &full_value);
         }
         let end = self.part(field, Some(head.end), change.clone(), body);
         Ok(ValueHead { end, weight, full })
     }
 
     fn write_full_value(&mut self, field: u32, name: &str, value: &AnyValue) -> Result<ValueHead> {
-        let body = datum_to_json(value, name)?;
+        let body = any_value_to_json(value, name)?;
         let full = body.len() as u64;
         if body.len() <= INLINE_VALUE_BYTES {
             put_value(&mut self.values, field, &body);
@@ -225,11 +225,11 @@ impl ValueWriter<'_> {
     fn part(&mut self, field: u32, before: Option<ValueLocation>, change: Change, body: Vec<u8>) -> ValueLocation {
         self.newest += 1;
         let end = ValueLocation::Part(self.newest);
-        let mut tail = self.tails.take(field, before);
-        let stored = self.form.encode_after(&body, &tail);
-        if self.form == ValueEncoding::Compressed {
-            tail.push(&body);
-            self.tails.push(field, end, tail);
+        let mut prefix = self.prefixes.take(field, before);
+        let stored = self.encoding.encode_after(&body, &prefix);
+        if self.encoding == ValueEncoding::Compressed {
+            prefix.push(&body);
+            self.prefixes.push(field, end, prefix);
         }
         let body = stored.unwrap_or(body);
         self.parts.push(PartRow { number: self.newest, field, before, change, body });

@@ -54,28 +54,28 @@ pub(crate) struct NonCheckpointRows {
 /// Decides which checkpoints of a history stay; `candidates` are all of its checkpoints, oldest first.
 pub(crate) fn prune(
     candidates: Vec<PruneRow>,
-    holdings: NonCheckpointRows,
+    other_rows: NonCheckpointRows,
     retention: &Retention,
 ) -> Result<PrunePlan> {
-    let (all, seen): (Vec<CheckpointRow>, Vec<_>) =
+    let (all, candidates): (Vec<CheckpointRow>, Vec<_>) =
         candidates.into_iter().map(|candidate| (candidate.row, candidate.candidate)).unzip();
     let (mut rows, mut retained) = (BTreeMap::new(), BTreeSet::new());
-    for (row, stays) in all.into_iter().zip(retention.decide(&seen)) {
-        if stays {
+    for (row, is_retained) in all.into_iter().zip(retention.decide(&candidates)) {
+        if is_retained {
             retained.insert(row.number);
         }
         let heads = row.heads()?;
         rows.insert(row.number, (row, heads));
     }
-    let mut pruning = PrunePlan::default();
-    let mut short = BTreeSet::new();
+    let mut plan = PrunePlan::default();
+    let mut short_values = BTreeSet::new();
     for number in &retained {
-        for (field, head) in pruning.retain_checkpoint(&rows, &retained, *number)? {
-            pruning.follow((field, head.end), &holdings, &mut short);
+        for (field, head) in plan.retain_checkpoint(&rows, &retained, *number)? {
+            plan.follow((field, head.end), &other_rows, &mut short_values);
         }
     }
-    pruning.remove_rows(&rows, &retained, &holdings.retained_values, &short);
-    Ok(pruning)
+    plan.remove_rows(&rows, &retained, &other_rows.retained_values, &short_values);
+    Ok(plan)
 }
 
 impl PrunePlan {
@@ -87,8 +87,8 @@ impl PrunePlan {
         number: u64,
     ) -> Result<BTreeMap<u32, ValueHead>> {
         let row = &rows[&number].0;
-        let mut ends: BTreeMap<u32, ValueHead> = BTreeMap::new();
-        let (mut next, mut is_cut_off) = (Some(number), false);
+        let mut value_locations: BTreeMap<u32, ValueHead> = BTreeMap::new();
+        let (mut next, mut references_removed) = (Some(number), false);
         while let Some(at) = next {
             let Some((_, heads)) = rows.get(&at) else {
                 return Err(corrupt_row_error(
@@ -97,39 +97,39 @@ impl PrunePlan {
                 ));
             };
             for (field, head) in &heads.entries {
-                ends.entry(*field).or_insert(*head);
+                value_locations.entry(*field).or_insert(*head);
             }
-            is_cut_off |= !retained.contains(&at);
+            references_removed |= !retained.contains(&at);
             next = heads.base;
         }
         self.origins.insert(row.origin);
-        if is_cut_off {
+        if references_removed {
             let heads = ValueIndex {
                 base: None,
                 distance_to_full_index: 0,
-                entries: ends.iter().map(|(field, head)| (*field, *head)).collect(),
+                entries: value_locations.iter().map(|(field, head)| (*field, *head)).collect(),
             };
             self.rewritten.push(CheckpointRow { value_index: heads.to_bytes(number), ..row.clone() });
         }
-        Ok(ends)
+        Ok(value_locations)
     }
 
     /// Records all rows that a value consists of.
     fn follow(
         &mut self,
         (field, end): (u32, ValueLocation),
-        holdings: &NonCheckpointRows,
-        short: &mut BTreeSet<(u64, u32)>,
+        other_rows: &NonCheckpointRows,
+        short_values: &mut BTreeSet<(u64, u32)>,
     ) {
         let mut next = Some(end);
         while let Some(end) = next {
             next = match end {
                 ValueLocation::Row(number) => {
-                    short.insert((number, field));
+                    short_values.insert((number, field));
                     None
                 }
                 ValueLocation::Part(number) if self.parts.insert(number) => {
-                    holdings.parts.get(&number).and_then(|part| part.1)
+                    other_rows.parts.get(&number).and_then(|part| part.1)
                 }
                 ValueLocation::Part(_) => None,
             };
@@ -142,7 +142,7 @@ impl PrunePlan {
         rows: &BTreeMap<u64, (CheckpointRow, ValueIndex)>,
         retained: &BTreeSet<u64>,
         retained_values: &[RetainedValuesRow],
-        short: &BTreeSet<(u64, u32)>,
+        short_values: &BTreeSet<(u64, u32)>,
     ) {
         let removed = rows.iter().filter(|(number, _)| !retained.contains(number));
         self.removed = removed.clone().map(|(number, _)| *number).collect();
@@ -150,15 +150,15 @@ impl PrunePlan {
         for (number, values) in
             removed.chain(retained_values.iter().map(|retained_row| (retained_row.number, &retained_row.values)))
         {
-            let mut left = Vec::new();
-            for (_, field) in short.range((number, 0)..=(number, u32::MAX)) {
+            let mut needed_values = Vec::new();
+            for (_, field) in short_values.range((number, 0)..=(number, u32::MAX)) {
                 if let Some(value) = value_of(values, *field) {
-                    put_value(&mut left, *field, value);
+                    put_value(&mut needed_values, *field, value);
                 }
             }
-            self.bytes += (values.len() - left.len()) as u64;
-            if !left.is_empty() {
-                self.retained_values.push(RetainedValuesRow { number, values: left });
+            self.bytes += (values.len() - needed_values.len()) as u64;
+            if !needed_values.is_empty() {
+                self.retained_values.push(RetainedValuesRow { number, values: needed_values });
             }
         }
     }

@@ -66,8 +66,8 @@ pub(crate) struct RunInfoRow {
 }
 
 impl RunInfoRow {
-    pub(crate) fn new(number: u64, origin: &RunInfo, form: ValueEncoding) -> Result<Self> {
-        Ok(Self { number, body: form.encode(to_json(origin)?) })
+    pub(crate) fn new(number: u64, origin: &RunInfo, encoding: ValueEncoding) -> Result<Self> {
+        Ok(Self { number, body: encoding.encode(to_json(origin)?) })
     }
 
     pub(crate) fn sum(&self) -> u32 {
@@ -86,9 +86,9 @@ pub(crate) fn history_checksum(thread: &ThreadId, namespace: &CheckpointNamespac
 }
 
 /// Returns the error of a corrupt history.
-pub(crate) fn corrupt_history_error(namespace: &CheckpointNamespace, how: &str) -> Error {
+pub(crate) fn corrupt_history_error(namespace: &CheckpointNamespace, reason: &str) -> Error {
     let path = namespace.as_str();
-    let message = format!("the history of the graph at `{path}` is corrupt: {how}");
+    let message = format!("the history of the graph at `{path}` is corrupt: {reason}");
     Error::new(ErrorCode::CheckpointCorrupt, message)
         .with_help("other threads are not affected; restore the file from a backup")
 }
@@ -166,8 +166,8 @@ pub(crate) struct PendingRow {
 }
 
 impl PendingRow {
-    pub(crate) fn new(checkpoint: u64, pending: &PendingEntry, form: ValueEncoding) -> Result<Self> {
-        let body = form.encode(to_json(&(&pending.node, &pending.entry))?);
+    pub(crate) fn new(checkpoint: u64, pending: &PendingEntry, encoding: ValueEncoding) -> Result<Self> {
+        let body = encoding.encode(to_json(&(&pending.node, &pending.entry))?);
         Ok(Self { checkpoint, task: pending.task, slot: pending.entry.slot(), body })
     }
 
@@ -187,19 +187,19 @@ impl PendingRow {
 }
 
 /// Returns the error of a corrupt row.
-pub(crate) fn corrupt_row_error(id: CheckpointId, how: &str) -> Error {
-    Error::new(ErrorCode::CheckpointCorrupt, format!("checkpoint {id} is corrupt: {how}"))
+pub(crate) fn corrupt_row_error(id: CheckpointId, reason: &str) -> Error {
+    Error::new(ErrorCode::CheckpointCorrupt, format!("checkpoint {id} is corrupt: {reason}"))
         .with_help("other checkpoints of the thread are not affected; open an earlier one")
 }
 
 /// Decodes a body of a checkpoint.
 fn from_stored<T: serde::de::DeserializeOwned>(stored: &[u8], id: CheckpointId) -> Result<T> {
-    let plain = decode(stored).map_err(|error| of_checkpoint(error, id))?;
+    let plain = decode(stored).map_err(|error| with_checkpoint(error, id))?;
     serde_json::from_slice(&plain).map_err(|error| corrupt_row_error(id, &error.to_string()))
 }
 
 /// Adds the checkpoint to an error of decoding.
-pub(super) fn of_checkpoint(error: Error, id: CheckpointId) -> Error {
+pub(super) fn with_checkpoint(error: Error, id: CheckpointId) -> Error {
     match error.code() {
         ErrorCode::CheckpointCorrupt => corrupt_row_error(id, error.message()),
         code => Error::new(code, format!("checkpoint {id}: {}", error.message())),
@@ -228,10 +228,10 @@ pub(crate) fn value_of(values: &[u8], field: u32) -> Option<&[u8]> {
 }
 
 /// Serializes a value as JSON that can be parsed again.
-pub(super) fn datum_to_json(datum: &AnyValue, field: &str) -> Result<Vec<u8>> {
+pub(super) fn any_value_to_json(value: &AnyValue, field: &str) -> Result<Vec<u8>> {
     let mut out = Vec::new();
-    datum.write_json(&mut out).map_err(|fault| {
-        Error::new(ErrorCode::TypeMismatch, format!("failed to serialize field `{field}`: {}", fault.message))
+    value.write_json(&mut out).map_err(|error| {
+        Error::new(ErrorCode::TypeMismatch, format!("failed to serialize field `{field}`: {}", error.message))
             .with_help("a state must be serializable as JSON: maps need string keys")
     })?;
     check_depth(&out).map_err(|error| Error::new(error.code(), format!("field `{field}`: {}", error.message())))?;
@@ -280,10 +280,10 @@ mod tests {
     fn values_nested_too_deeply_are_rejected_on_write() {
         let nested = |depth: usize| (0..depth).fold(json!("[[[[{{{{\\\""), |inner, _| json!([inner, "padding"]));
         for depth in [1, 100, 127] {
-            let json = datum_to_json(&AnyValue::json(nested(depth)), "field").unwrap();
+            let json = any_value_to_json(&AnyValue::json(nested(depth)), "field").unwrap();
             assert!(serde_json::from_slice::<serde_json::Value>(&json).is_ok(), "{depth}");
         }
-        let error = datum_to_json(&AnyValue::json(nested(128)), "field").unwrap_err();
+        let error = any_value_to_json(&AnyValue::json(nested(128)), "field").unwrap_err();
         assert_eq!(
             (error.code(), error.message().starts_with("field `field`: the JSON depth 128 ")),
             (ErrorCode::TooLarge, true)

@@ -39,7 +39,7 @@ pub(crate) trait RowStorage: Sync {
         id: CheckpointId,
     ) -> impl Future<Output = Result<Option<ParentCheckpoint>>> + Send;
     /// Reads the number of a checkpoint in its history.
-    fn number_of(&self, line: i64, id: CheckpointId) -> impl Future<Output = Result<Option<u64>>> + Send;
+    fn number_of(&self, history_id: i64, id: CheckpointId) -> impl Future<Output = Result<Option<u64>>> + Send;
     /// Reads a checkpoint with the fields it changed.
     fn load_with_changes(
         &self,
@@ -88,7 +88,7 @@ pub(crate) struct RowTransaction {
     pub(crate) lease: Lease,
     /// Row id of the thread.
     pub(crate) thread: i64,
-    pub(crate) lines: Vec<HistoryRows>,
+    pub(crate) histories: Vec<HistoryRows>,
     pub(crate) status: Option<ThreadStatus>,
     /// Events of the journal, ordered by number.
     pub(crate) events: Vec<EventRow>,
@@ -106,24 +106,24 @@ pub(crate) struct HistoryRows {
     pub(crate) newest: u64,
     /// Checkpoints that the added rows refer to; the transaction is only valid while they exist.
     pub(crate) bases: Vec<(u64, CheckpointId)>,
-    pub(crate) drafts: Vec<CheckpointRows>,
+    pub(crate) new_checkpoints: Vec<CheckpointRows>,
     /// Pending entries, each with the id of its checkpoint.
     pub(crate) pending: Vec<(CheckpointId, PendingRow)>,
 }
 
 /// Saves a commit completely or not at all.
 pub(crate) async fn save(tables: &impl RowStorage, commit: &Commit) -> Result<()> {
-    let mut left: Vec<&Commit> = commit.subgraph_commits.iter().chain([commit]).collect();
+    let mut remaining: Vec<&Commit> = commit.subgraph_commits.iter().chain([commit]).collect();
     let (mut attempts, mut is_repeat) = (0, false);
     loop {
         attempts += 1;
-        match try_save(tables, commit, &left, is_repeat).await {
+        match try_save(tables, commit, &remaining, is_repeat).await {
             Err(WriteRejection::Stale) if attempts < MAX_ATTEMPTS => {}
             Err(WriteRejection::AlreadySaved(id)) => {
                 // A part of the commit has been recognized, so this does not count as an attempt.
                 (attempts, is_repeat) = (0, true);
-                left = without_duplicates(tables, left, id).await?;
-                if left.is_empty() {
+                remaining = without_duplicates(tables, remaining, id).await?;
+                if remaining.is_empty() {
                     return Ok(());
                 }
             }
@@ -140,26 +140,26 @@ async fn try_save(
 ) -> Result<(), WriteRejection> {
     let thread = tables.history_cache().find(&commit.lease)?;
     let forks = forks(parts);
-    let mut drafting = TransactionBuilder {
+    let mut builder = TransactionBuilder {
         tables,
         thread: &thread,
         lease: &commit.lease,
-        lines: Vec::new(),
+        histories: Vec::new(),
         forks,
         bases: Vec::new(),
     };
     for part in parts {
-        drafting.add(part).await?;
+        builder.add(part).await?;
     }
-    let (lines, entries): (Vec<_>, Vec<_>) = drafting.lines.into_iter().unzip();
-    let namespaces: Vec<CheckpointNamespace> = lines.iter().map(|line| line.namespace.clone()).collect();
-    let (lease, events) = (commit.lease.clone(), EventRow::all(parts, tables.history_cache().form())?);
-    let job = RowTransaction { lease, thread: thread.row, lines, status: commit.status, events, is_repeat };
+    let (histories, entries): (Vec<_>, Vec<_>) = builder.histories.into_iter().unzip();
+    let namespaces: Vec<CheckpointNamespace> = histories.iter().map(|history| history.namespace.clone()).collect();
+    let (lease, events) = (commit.lease.clone(), EventRow::all(parts, tables.history_cache().encoding())?);
+    let job = RowTransaction { lease, thread: thread.row, histories, status: commit.status, events, is_repeat };
     let rows = tables.write(job).await?;
     for ((namespace, entry), row) in namespaces.into_iter().zip(entries).zip(rows) {
         // An entry without a new checkpoint was not removed from the cache.
         if entry.has_pending_checkpoint {
-            thread.remember(namespace, CachedHistory { row: Some(row), ..entry });
+            thread.put_history(namespace, CachedHistory { row: Some(row), ..entry });
         }
     }
     Ok(())
@@ -171,8 +171,8 @@ async fn without_duplicates<'a>(
     mut parts: Vec<&'a Commit>,
     id: CheckpointId,
 ) -> Result<Vec<&'a Commit>> {
-    let has_it = |part: &&Commit| part.checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.id == id);
-    let Some(index) = parts.iter().position(has_it) else {
+    let is_saved_part = |part: &&Commit| part.checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.id == id);
+    let Some(index) = parts.iter().position(is_saved_part) else {
         return Err(Error::internal(format!("checkpoint {id} is already saved, but is not in the commit")));
     };
     let part = parts.remove(index);
@@ -191,10 +191,10 @@ async fn without_duplicates<'a>(
 }
 
 /// Returns the fields that a checkpoint changed, by comparing its value locations with those of its parent.
-pub(crate) fn changed_fields(names: &[Arc<str>], own: &ParentCheckpoint, parent: &ParentCheckpoint) -> Vec<Arc<str>> {
+pub(crate) fn changed_fields(names: &[Arc<str>], child: &ParentCheckpoint, parent: &ParentCheckpoint) -> Vec<Arc<str>> {
     let end = |base: &ParentCheckpoint, field: usize| base.heads.get(field).copied().flatten().map(|head| head.end);
-    let is_made = |field: &usize| end(own, *field) != end(parent, *field);
-    (0..names.len()).filter(is_made).map(|field| names[field].clone()).collect()
+    let is_changed = |field: &usize| end(child, *field) != end(parent, *field);
+    (0..names.len()).filter(is_changed).map(|field| names[field].clone()).collect()
 }
 
 /// A transaction while it is built.
@@ -202,7 +202,7 @@ struct TransactionBuilder<'a, T> {
     tables: &'a T,
     thread: &'a CachedThread,
     lease: &'a Lease,
-    lines: Vec<(HistoryRows, CachedHistory)>,
+    histories: Vec<(HistoryRows, CachedHistory)>,
     /// Checkpoints that are the parent of a later checkpoint than their direct successor.
     forks: BTreeSet<CheckpointId>,
     /// Those of them that are not stored yet, each with the index of its history.
@@ -228,7 +228,7 @@ impl<T: RowStorage> TransactionBuilder<'_, T> {
             return Ok(());
         }
         let index = self.history_index(part).await?;
-        let ParentCheckpoint { id, number, .. } = self.lines[index].1.line.base;
+        let ParentCheckpoint { id, number, .. } = self.histories[index].1.writer.base;
         if let Some(checkpoint) = &part.checkpoint {
             if let Some(missing) = self.set_parent(index, checkpoint.parent).await? {
                 // A repeated commit may find that the parent of its checkpoint has been pruned since.
@@ -237,19 +237,23 @@ impl<T: RowStorage> TransactionBuilder<'_, T> {
                     Err(_) => super::checkpoint_not_found(missing).into(),
                 });
             }
-            let (job, entry) = &mut self.lines[index];
-            let base = &entry.line.base;
+            let (job, entry) = &mut self.histories[index];
+            let base = &entry.writer.base;
             job.bases.extend(base.id.filter(|_| base.number <= job.newest).map(|id| (base.number, id)));
-            job.drafts.push(entry.line.plan_rows(checkpoint, part, self.tables.history_cache().form())?);
+            job.new_checkpoints.push(entry.writer.plan_rows(
+                checkpoint,
+                part,
+                self.tables.history_cache().encoding(),
+            )?);
             entry.has_pending_checkpoint = true;
             if self.forks.contains(&checkpoint.id) {
-                self.bases.push((index, entry.line.base.clone()));
+                self.bases.push((index, entry.writer.base.clone()));
             }
         }
         for pending in &part.pending {
             let number = self.number(index, id.map(|id| (id, number)), pending.checkpoint).await?;
-            let row = PendingRow::new(number, pending, self.tables.history_cache().form())?;
-            self.lines[index].0.pending.push((pending.checkpoint, row));
+            let row = PendingRow::new(number, pending, self.tables.history_cache().encoding())?;
+            self.histories[index].0.pending.push((pending.checkpoint, row));
         }
         Ok(())
     }
@@ -257,65 +261,68 @@ impl<T: RowStorage> TransactionBuilder<'_, T> {
     /// Returns the index of a history in the transaction, adding it if necessary.
     async fn history_index(&mut self, part: &Commit) -> Result<usize> {
         let is_outline = part.checkpoint.is_none();
-        let existing = self.lines.iter().position(|(job, _)| job.namespace == part.namespace);
+        let existing = self.histories.iter().position(|(job, _)| job.namespace == part.namespace);
         if let Some(index) = existing {
-            if !is_outline && !self.lines[index].1.has_pending_checkpoint {
+            if !is_outline && !self.histories[index].1.has_pending_checkpoint {
                 // Up to now, only pending entries were written to this history.
-                self.lines[index].1 = self.entry(&part.namespace, false).await?;
+                self.histories[index].1 = self.entry(&part.namespace, false).await?;
             }
             return Ok(index);
         }
         let entry = self.entry(&part.namespace, is_outline).await?;
-        let (row, newest, namespace) = (entry.row, entry.line.newest, part.namespace.clone());
-        let (bases, drafts, pending) = (Vec::new(), Vec::new(), Vec::new());
-        self.lines.push((HistoryRows { namespace, row, newest, bases, drafts, pending }, entry));
-        Ok(self.lines.len() - 1)
+        let (row, newest, namespace) = (entry.row, entry.writer.newest, part.namespace.clone());
+        let (bases, new_checkpoints, pending) = (Vec::new(), Vec::new(), Vec::new());
+        self.histories.push((HistoryRows { namespace, row, newest, bases, new_checkpoints, pending }, entry));
+        Ok(self.histories.len() - 1)
     }
 
     /// Returns the cached state of a history or reads it.
     async fn entry(&self, namespace: &CheckpointNamespace, is_outline: bool) -> Result<CachedHistory> {
         match self.thread.entry(namespace, is_outline) {
             Some(entry) => Ok(entry),
-            None => self.tables.load_history(self.thread.row, self.at(namespace)).await,
+            None => self.tables.load_history(self.thread.row, self.history_key(namespace)).await,
         }
     }
 
-    fn at(&self, namespace: &CheckpointNamespace) -> HistoryKey {
+    fn history_key(&self, namespace: &CheckpointNamespace) -> HistoryKey {
         (self.lease.thread.clone(), namespace.clone())
     }
 
     /// Makes a checkpoint the base of the next one; returns its id if it does not exist.
     async fn set_parent(&mut self, index: usize, parent: Option<CheckpointId>) -> Result<Option<CheckpointId>> {
-        let (job, entry) = &mut self.lines[index];
-        if parent == entry.line.base.id && (parent.is_some() || entry.line.newest == 0) {
+        let (job, entry) = &mut self.histories[index];
+        if parent == entry.writer.base.id && (parent.is_some() || entry.writer.newest == 0) {
             return Ok(None);
         }
         let Some(parent) = parent else {
-            entry.line.base = ParentCheckpoint::default();
+            entry.writer.base = ParentCheckpoint::default();
             return Ok(None);
         };
-        if let Some((_, base)) = self.bases.iter().find(|(line, base)| *line == index && base.id == Some(parent)) {
-            entry.line.base = base.clone();
+        if let Some((_, base)) = self.bases.iter().find(|(history, base)| *history == index && base.id == Some(parent))
+        {
+            entry.writer.base = base.clone();
             return Ok(None);
         }
-        let at = (self.lease.thread.clone(), job.namespace.clone());
-        let Some(base) = self.tables.load_parent(at, parent).await? else { return Ok(Some(parent)) };
-        self.lines[index].1.line.base = base;
+        let key = (self.lease.thread.clone(), job.namespace.clone());
+        let Some(base) = self.tables.load_parent(key, parent).await? else { return Ok(Some(parent)) };
+        self.histories[index].1.writer.base = base;
         Ok(None)
     }
 
     /// Returns the number of the checkpoint of a pending entry.
     async fn number(&self, index: usize, before: Option<(CheckpointId, u64)>, id: CheckpointId) -> Result<u64> {
-        let (job, entry) = &self.lines[index];
+        let (job, entry) = &self.histories[index];
         // In most cases it is the latest checkpoint.
-        if let Some(draft) = job.drafts.iter().rev().find(|draft| draft.row.header.id == id) {
-            return Ok(draft.row.number);
+        if let Some(new_checkpoint) =
+            job.new_checkpoints.iter().rev().find(|new_checkpoint| new_checkpoint.row.header.id == id)
+        {
+            return Ok(new_checkpoint.row.number);
         }
         if let Some((_, number)) = before.filter(|(before_id, _)| *before_id == id) {
             return Ok(number);
         }
         let missing = || super::checkpoint_not_found(id);
-        let line = entry.row.ok_or_else(missing)?;
-        self.tables.number_of(line, id).await?.ok_or_else(missing)
+        let history_id = entry.row.ok_or_else(missing)?;
+        self.tables.number_of(history_id, id).await?.ok_or_else(missing)
     }
 }

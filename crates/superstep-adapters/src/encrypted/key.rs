@@ -17,10 +17,10 @@ use crate::compression::{compress, decompress};
 /// Version of the format. A version is never reused. 1: not bound to a thread and never compressed.
 const VERSION: u8 = 2;
 /// First version, which is decrypted but no longer written.
-const FIRST: u8 = 1;
-const NUMBER: usize = 4;
-const NONCE: usize = 24;
-const HEAD: usize = 1 + NUMBER + NONCE;
+const FIRST_VERSION: u8 = 1;
+const KEY_ID_BYTES: usize = 4;
+const NONCE_BYTES: usize = 24;
+const HEADER_BYTES: usize = 1 + KEY_ID_BYTES + NONCE_BYTES;
 const UNCOMPRESSED: u8 = 0;
 const COMPRESSED: u8 = 1;
 
@@ -36,7 +36,7 @@ const COMPRESSED: u8 = 1;
 #[derive(Clone)]
 pub struct EncryptionKey {
     cipher: XChaCha20Poly1305,
-    key_id: [u8; NUMBER],
+    key_id: [u8; KEY_ID_BYTES],
 }
 
 impl EncryptionKey {
@@ -48,9 +48,9 @@ impl EncryptionKey {
         // does not reveal the key. A cipher that fails here could not encrypt anything else either, so the id is then
         // irrelevant.
         let empty = Payload { msg: &[], aad: b"superstep: number of a key" };
-        let proof = cipher.encrypt(&XNonce::default(), empty).unwrap_or_default();
-        let mut key_id = [0; NUMBER];
-        key_id.iter_mut().zip(proof).for_each(|(to, from)| *to = from);
+        let tag = cipher.encrypt(&XNonce::default(), empty).unwrap_or_default();
+        let mut key_id = [0; KEY_ID_BYTES];
+        key_id.iter_mut().zip(tag).for_each(|(to, from)| *to = from);
         Self { cipher, key_id }
     }
 
@@ -101,8 +101,8 @@ impl fmt::Debug for EncryptionKey {
     }
 }
 
-fn hex(number: &[u8]) -> String {
-    number.iter().map(|byte| format!("{byte:02x}")).collect()
+fn hex(key_id: &[u8]) -> String {
+    key_id.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Reason why a value could not be decrypted.
@@ -147,10 +147,10 @@ impl KeyRing {
 
     /// Encrypts bytes with associated data. Returns `None` if there is no randomness.
     pub(super) fn encrypt(&self, plain: &[u8], associated_data: &[u8]) -> Option<String> {
-        let mut encrypted = vec![VERSION; HEAD];
-        encrypted[1..=NUMBER].copy_from_slice(&self.encryption_key.key_id);
-        getrandom::fill(&mut encrypted[1 + NUMBER..]).ok()?;
-        let nonce = XNonce::from_slice(&encrypted[1 + NUMBER..]);
+        let mut encrypted = vec![VERSION; HEADER_BYTES];
+        encrypted[1..=KEY_ID_BYTES].copy_from_slice(&self.encryption_key.key_id);
+        getrandom::fill(&mut encrypted[1 + KEY_ID_BYTES..]).ok()?;
+        let nonce = XNonce::from_slice(&encrypted[1 + KEY_ID_BYTES..]);
         // Compress before encrypting: the wrapped checkpointer cannot compress ciphertext.
         let message = match compress(plain, &[]) {
             Some(compressed) => [&[COMPRESSED], &compressed[..]].concat(),
@@ -162,30 +162,30 @@ impl KeyRing {
         Some(BASE64.encode(encrypted))
     }
 
-    /// Decrypts a value with its associated data; `first` is the associated data for the first version of the format.
+    /// Decrypts a value with its associated data; `associated_data_v1` is the one for the first version of the format.
     pub(super) fn decrypt(
         &self,
         text: &str,
         associated_data: &[u8],
-        first: &[u8],
+        associated_data_v1: &[u8],
     ) -> std::result::Result<Vec<u8>, DecryptError> {
         let bytes = BASE64.decode(text).map_err(|_| DecryptError::Malformed)?;
         let associated_data = match bytes.first() {
-            Some(&VERSION) if bytes.len() >= HEAD => associated_data,
-            Some(&FIRST) if bytes.len() >= HEAD => first,
+            Some(&VERSION) if bytes.len() >= HEADER_BYTES => associated_data,
+            Some(&FIRST_VERSION) if bytes.len() >= HEADER_BYTES => associated_data_v1,
             Some(&version) if version > VERSION => return Err(DecryptError::Newer(version)),
             _ => return Err(DecryptError::Malformed),
         };
-        let (head, ciphertext) = bytes.split_at(HEAD);
-        let (number, nonce) = head[1..].split_at(NUMBER);
-        let keys = self.with_number(number);
+        let (header, ciphertext) = bytes.split_at(HEADER_BYTES);
+        let (key_id, nonce) = header[1..].split_at(KEY_ID_BYTES);
+        let keys = self.keys_with_id(key_id);
         if keys.is_empty() {
-            return Err(DecryptError::NoKey(hex(number)));
+            return Err(DecryptError::NoKey(hex(key_id)));
         }
         let payload = || Payload { msg: ciphertext, aad: associated_data };
-        let mut opened = keys.iter().filter_map(|key| key.cipher.decrypt(XNonce::from_slice(nonce), payload()).ok());
-        let message = opened.next().ok_or(DecryptError::Changed)?;
-        if bytes[0] == FIRST {
+        let mut decrypted = keys.iter().filter_map(|key| key.cipher.decrypt(XNonce::from_slice(nonce), payload()).ok());
+        let message = decrypted.next().ok_or(DecryptError::Changed)?;
+        if bytes[0] == FIRST_VERSION {
             return Ok(message);
         }
         match message.split_first() {
@@ -196,17 +196,17 @@ impl KeyRing {
     }
 
     /// Returns the keys with an id. Two keys may have the same id by chance, so all of them are tried.
-    fn with_number(&self, number: &[u8]) -> Vec<EncryptionKey> {
+    fn keys_with_id(&self, key_id: &[u8]) -> Vec<EncryptionKey> {
         let lookup_keys = self.lookup_keys.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let all_keys = self.decryption_keys.iter().chain([&self.encryption_key]).chain(lookup_keys.iter());
-        let matching: Vec<EncryptionKey> = all_keys.filter(|key| key.key_id == number).cloned().collect();
+        let matching: Vec<EncryptionKey> = all_keys.filter(|key| key.key_id == key_id).cloned().collect();
         if !matching.is_empty() {
             return matching;
         }
         // Call the lookup without holding the lock: it may take long and may use this checkpointer.
-        let resolved = self.find.as_ref().and_then(|find| find(&hex(number))).filter(|key| key.key_id == number);
-        self.lookup_keys.lock().unwrap_or_else(PoisonError::into_inner).extend(resolved.clone());
-        resolved.into_iter().collect()
+        let looked_up = self.find.as_ref().and_then(|find| find(&hex(key_id))).filter(|key| key.key_id == key_id);
+        self.lookup_keys.lock().unwrap_or_else(PoisonError::into_inner).extend(looked_up.clone());
+        looked_up.into_iter().collect()
     }
 }
 
@@ -218,11 +218,11 @@ mod tests {
     #[test]
     fn the_first_format_is_decrypted() {
         let ring = KeyRing::new(EncryptionKey::from_bytes([7; 32]));
-        let mut encrypted = vec![FIRST];
+        let mut encrypted = vec![FIRST_VERSION];
         encrypted.extend(ring.encryption_key.key_id);
-        encrypted.extend([9; NONCE]);
+        encrypted.extend([9; NONCE_BYTES]);
         let payload = Payload { msg: b"\"plain\"", aad: b"first" };
-        encrypted.extend(ring.encryption_key.cipher.encrypt(XNonce::from_slice(&[9; NONCE]), payload).unwrap());
+        encrypted.extend(ring.encryption_key.cipher.encrypt(XNonce::from_slice(&[9; NONCE_BYTES]), payload).unwrap());
         let text = BASE64.encode(encrypted);
         assert_eq!(ring.decrypt(&text, b"place", b"first").ok(), Some(b"\"plain\"".to_vec()));
         assert!(matches!(ring.decrypt(&text, b"first", b"place"), Err(DecryptError::Changed)));

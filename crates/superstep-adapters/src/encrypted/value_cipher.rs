@@ -15,7 +15,7 @@ use crate::value_visitor::{ValueSlot, ValueVisitor};
 /// The only key of an object that represents an encrypted value.
 const ENCRYPTED_KEY: &str = "__sealed__";
 /// Prefix of an encrypted text.
-const TEXT_MARK: &str = "__sealed__:";
+const TEXT_PREFIX: &str = "__sealed__:";
 
 /// Direction of a conversion.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(super) enum CipherDirection {
     /// Encrypts on the way to the store.
     Encrypt,
     /// Decrypts on the way from the store.
-    Open {
+    Decrypt {
         /// True if plaintext values are accepted.
         plain: bool,
     },
@@ -45,19 +45,19 @@ impl ValueVisitor for ValueCipher<'_> {
         self.direction == CipherDirection::Encrypt
     }
 
-    fn datum(&self, datum: &mut AnyValue, slot: &ValueSlot<'_>) -> Result<()> {
+    fn any_value(&self, any_value: &mut AnyValue, slot: &ValueSlot<'_>) -> Result<()> {
         if self.direction == CipherDirection::Encrypt {
             let mut text = Vec::new();
-            datum.write_json(&mut text).map_err(|fault| self.serialize_error(slot, &fault.message))?;
-            *datum = AnyValue::json(wrap(self.encrypt(&text, slot)?));
+            any_value.write_json(&mut text).map_err(|error| self.serialize_error(slot, &error.message))?;
+            *any_value = AnyValue::json(wrap(self.encrypt(&text, slot)?));
             return Ok(());
         }
-        let encrypted = match &*datum {
+        let encrypted = match &*any_value {
             AnyValue::Json(value) => encrypted_text(value),
             AnyValue::Native(_) => None,
         };
         match encrypted {
-            Some(text) => *datum = AnyValue::json(self.open_json(text, slot)?),
+            Some(text) => *any_value = AnyValue::json(self.decrypt_json(text, slot)?),
             None => self.check_plaintext_allowed(slot)?,
         }
         Ok(())
@@ -70,7 +70,7 @@ impl ValueVisitor for ValueCipher<'_> {
             return Ok(());
         }
         match encrypted_text(value) {
-            Some(text) => *value = self.open_json(text, slot)?,
+            Some(text) => *value = self.decrypt_json(text, slot)?,
             None => self.check_plaintext_allowed(slot)?,
         }
         Ok(())
@@ -78,13 +78,13 @@ impl ValueVisitor for ValueCipher<'_> {
 
     fn text(&self, text: &mut String, slot: &ValueSlot<'_>) -> Result<()> {
         if self.direction == CipherDirection::Encrypt {
-            *text = format!("{TEXT_MARK}{}", self.encrypt(text.as_bytes(), slot)?);
+            *text = format!("{TEXT_PREFIX}{}", self.encrypt(text.as_bytes(), slot)?);
             return Ok(());
         }
-        match text.strip_prefix(TEXT_MARK) {
+        match text.strip_prefix(TEXT_PREFIX) {
             Some(encrypted) => {
-                let opened = String::from_utf8(self.open(encrypted, slot)?);
-                *text = opened.map_err(|_| self.decrypt_error(slot, DecryptError::Changed))?;
+                let decrypted = String::from_utf8(self.decrypt(encrypted, slot)?);
+                *text = decrypted.map_err(|_| self.decrypt_error(slot, DecryptError::Changed))?;
             }
             None => self.check_plaintext_allowed(slot)?,
         }
@@ -97,16 +97,16 @@ impl ValueVisitor for ValueCipher<'_> {
         if self.direction == CipherDirection::Encrypt {
             let keys = serde_json::to_vec(&(&set, &removed));
             let keys = keys.map_err(|error| self.serialize_error(slot, &error.to_string()))?;
-            (*set, *removed) = (vec![format!("{TEXT_MARK}{}", self.encrypt(&keys, slot)?)], Vec::new());
+            (*set, *removed) = (vec![format!("{TEXT_PREFIX}{}", self.encrypt(&keys, slot)?)], Vec::new());
             return Ok(());
         }
         let encrypted = match (&set[..], removed.is_empty()) {
-            ([only], true) => only.strip_prefix(TEXT_MARK),
+            ([only], true) => only.strip_prefix(TEXT_PREFIX),
             _ => None,
         };
         match encrypted {
             Some(text) => {
-                let keys = serde_json::from_slice(&self.open(text, slot)?);
+                let keys = serde_json::from_slice(&self.decrypt(text, slot)?);
                 (*set, *removed) = keys.map_err(|_| self.decrypt_error(slot, DecryptError::Changed))?;
             }
             None => self.check_plaintext_allowed(slot)?,
@@ -124,13 +124,15 @@ impl ValueCipher<'_> {
         })
     }
 
-    fn open(&self, encrypted: &str, slot: &ValueSlot<'_>) -> Result<Vec<u8>> {
-        let (associated_data, first) = (self.associated_data(slot)?, self.associated_data_v1(slot)?);
-        self.ring.decrypt(encrypted, &associated_data, &first).map_err(|error| self.decrypt_error(slot, error))
+    fn decrypt(&self, encrypted: &str, slot: &ValueSlot<'_>) -> Result<Vec<u8>> {
+        let (associated_data, associated_data_v1) = (self.associated_data(slot)?, self.associated_data_v1(slot)?);
+        self.ring
+            .decrypt(encrypted, &associated_data, &associated_data_v1)
+            .map_err(|error| self.decrypt_error(slot, error))
     }
 
-    fn open_json(&self, encrypted: &str, slot: &ValueSlot<'_>) -> Result<Value> {
-        let plain = self.open(encrypted, slot)?;
+    fn decrypt_json(&self, encrypted: &str, slot: &ValueSlot<'_>) -> Result<Value> {
+        let plain = self.decrypt(encrypted, slot)?;
         serde_json::from_slice(&plain).map_err(|_| self.decrypt_error(slot, DecryptError::Changed))
     }
 
@@ -149,7 +151,7 @@ impl ValueCipher<'_> {
     }
 
     fn check_plaintext_allowed(&self, slot: &ValueSlot<'_>) -> Result<()> {
-        if self.direction == (CipherDirection::Open { plain: true }) {
+        if self.direction == (CipherDirection::Decrypt { plain: true }) {
             return Ok(());
         }
         let help = "to read values saved before encryption was enabled, use `allow_plaintext(true)`";
@@ -166,8 +168,8 @@ impl ValueCipher<'_> {
                 );
                 Error::new(ErrorCode::CheckpointTooNew, message).with_thread(Some(self.thread))
             }
-            DecryptError::NoKey(number) => self
-                .corrupt_value_error(slot, &format!("is encrypted with key id `{number}`, which is not configured"))
+            DecryptError::NoKey(key_id) => self
+                .corrupt_value_error(slot, &format!("is encrypted with key id `{key_id}`, which is not configured"))
                 .with_help("add that key with `with_decryption_key`"),
             DecryptError::Changed => self
                 .corrupt_value_error(slot, "cannot be decrypted: it was changed, or belongs to another location")
@@ -177,8 +179,8 @@ impl ValueCipher<'_> {
         }
     }
 
-    fn corrupt_value_error(&self, slot: &ValueSlot<'_>, fact: &str) -> Error {
-        Error::new(ErrorCode::CheckpointCorrupt, format!("{} {fact}", self.name(slot))).with_thread(Some(self.thread))
+    fn corrupt_value_error(&self, slot: &ValueSlot<'_>, reason: &str) -> Error {
+        Error::new(ErrorCode::CheckpointCorrupt, format!("{} {reason}", self.name(slot))).with_thread(Some(self.thread))
     }
 
     fn serialize_error(&self, slot: &ValueSlot<'_>, reason: &str) -> Error {

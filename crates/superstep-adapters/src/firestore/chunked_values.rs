@@ -10,7 +10,7 @@ use serde_json::Value;
 use superstep_core::error::{Error, ErrorCode, Result};
 
 use super::client::FirestoreClient;
-use super::documents::{Document, DocumentWrite, HEAD, check_key, delete, delete_if};
+use super::documents::{Document, DocumentWrite, HEADER_FIELDS, check_key, delete, delete_if};
 use super::key_value::{KeyValueOps, MAX_BATCH};
 
 /// Maximum number of value bytes in one document. Firestore allows 1 MiB for the whole document.
@@ -37,9 +37,9 @@ pub(super) async fn write(service: &FirestoreClient, entry: &DocumentWrite<'_>, 
         let help = format!("nothing was saved; reduce the value to less than {} bytes", MAX_PART_BYTES * MAX_PARTS);
         return Err(Error::new(ErrorCode::TooLarge, message).with_help(help));
     }
-    let pieces: Vec<(usize, &[u8])> = value.chunks(MAX_PART_BYTES).enumerate().collect();
-    for pieces in pieces.chunks(PARTS_PER_REQUEST) {
-        let writes = pieces.iter().map(|(number, piece)| service.paths.put_part(entry, *number, piece));
+    let chunks: Vec<(usize, &[u8])> = value.chunks(MAX_PART_BYTES).enumerate().collect();
+    for chunks in chunks.chunks(PARTS_PER_REQUEST) {
+        let writes = chunks.iter().map(|(number, chunk)| service.paths.put_part(entry, *number, chunk));
         service.commit(writes.collect()).await?;
     }
     Ok(())
@@ -53,7 +53,7 @@ pub(super) async fn read(service: &FirestoreClient, document: &Document) -> Resu
     for names in names.chunks(PARTS_PER_REQUEST) {
         let (items, _) = service.batch_get(names, &["value"]).await?;
         let mut parts: Vec<Document> = items.into_iter().filter_map(|item| item.document).collect();
-        parts.sort_by(|one, other| one.name.cmp(&other.name));
+        parts.sort_by(|left, right| left.name.cmp(&right.name));
         for name in names {
             let part = parts.iter().find(|part| part.name == *name).and_then(Document::value);
             let Some(part) = part else { return Ok(None) };
@@ -87,8 +87,8 @@ pub(super) async fn sweep(values: &KeyValueOps, age: Duration) -> Result<SweepRe
             |part: &Document| part.created_at().is_some_and(|created_at| created_at <= now.saturating_sub(age));
         let first =
             |part: &&Document| service.paths.token_of_first(&part.name).is_some() && check_key(part.key()).is_ok();
-        let old: Vec<&Document> = page.iter().filter(first).filter(|part| is_old(part)).collect();
-        report.unreferenced += remove_unreferenced(values, &old).await?;
+        let old_parts: Vec<&Document> = page.iter().filter(first).filter(|part| is_old(part)).collect();
+        report.unreferenced += remove_unreferenced(values, &old_parts).await?;
         match page.last() {
             Some(last) if page.len() == MAX_BATCH => after = Some(last.name.clone()),
             _ => return Ok(report),
@@ -97,14 +97,14 @@ pub(super) async fn sweep(values: &KeyValueOps, age: Duration) -> Result<SweepRe
 }
 
 /// Removes each value whose first part is in `firsts` and whose document does not refer to it.
-async fn remove_unreferenced(values: &KeyValueOps, firsts: &[&Document]) -> Result<usize> {
+async fn remove_unreferenced(values: &KeyValueOps, first_parts: &[&Document]) -> Result<usize> {
     let (service, mut removed) = (&values.0, 0);
-    let keys: Vec<String> = firsts.iter().map(|first| first.key().to_owned()).collect();
+    let keys: Vec<String> = first_parts.iter().map(|first| first.key().to_owned()).collect();
     if keys.is_empty() {
         return Ok(0);
     }
-    let (documents, _) = values.get_documents(&keys, &HEAD).await?;
-    for first in firsts {
+    let (documents, _) = values.get_documents(&keys, &HEADER_FIELDS).await?;
+    for first in first_parts {
         let Some(token) = service.paths.token_of_first(&first.name) else { continue };
         if documents.get(first.key()).is_some_and(|document| document.writer() == token) {
             continue;

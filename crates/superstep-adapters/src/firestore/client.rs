@@ -19,7 +19,7 @@ use crate::http::request::{Backoff, HttpClients, SendResult, outcome_unknown};
 /// Maximum age of a cached reading of the server clock.
 const CLOCK_MAX_AGE: Duration = Duration::from_secs(60);
 /// Request bytes that extend the timeout by one second, so that large requests also work on slow connections.
-const BYTES_A_SECOND: usize = 256 * 1024;
+const BYTES_PER_SECOND: usize = 256 * 1024;
 
 /// A database with everything needed to send requests to it.
 pub(super) struct FirestoreClient {
@@ -49,13 +49,13 @@ impl FirestoreClient {
     pub(super) async fn commit(&self, writes: Vec<Value>) -> Result<bool> {
         let has_precondition = writes.iter().any(|write| write.get("currentDocument").is_some());
         match self.send_with_retry("commit", &json!({ "writes": writes }).to_string()).await {
-            Ok((body, sent)) => {
+            Ok((body, sent_at)) => {
                 let committed: CommitResponse = self.read(&body)?;
-                self.clock.observe(sent, committed.at());
+                self.clock.observe(sent_at, committed.committed_at());
                 Ok(true)
             }
             Err(RequestError::Rejected(rejection, _)) if has_precondition && rejection.is_precondition() => Ok(false),
-            Err(failed) => Err(self.request_error(failed)),
+            Err(failure) => Err(self.request_error(failure)),
         }
     }
 
@@ -71,11 +71,11 @@ impl FirestoreClient {
 
     async fn items(&self, method: &str, request: &Value) -> Result<(Vec<QueryResult>, i64)> {
         let response = self.send_with_retry(method, &request.to_string()).await;
-        let (body, sent) = response.map_err(|failed| self.request_error(failed))?;
+        let (body, sent_at) = response.map_err(|failure| self.request_error(failure))?;
         let items: Vec<QueryResult> = self.read(&body)?;
         let now = items.iter().filter_map(QueryResult::read_at).max();
         let now = now.ok_or_else(|| self.unexpected_response("no read time"))?;
-        self.clock.observe(sent, Some(now));
+        self.clock.observe(sent_at, Some(now));
         Ok((items, now))
     }
 
@@ -94,7 +94,7 @@ impl FirestoreClient {
     /// Sends a request until a response arrives, and returns when the answered attempt was sent.
     async fn send_with_retry(&self, method: &str, body: &str) -> Result<(Vec<u8>, Instant), RequestError> {
         let url = format!("{}/v1/{}:{method}", self.base, self.paths.documents());
-        let extra = Duration::from_secs((body.len() / BYTES_A_SECOND) as u64);
+        let extra = Duration::from_secs((body.len() / BYTES_PER_SECOND) as u64);
         let mut backoff = Backoff::new(self.retry_timeout + extra);
         let (mut had_new_token, mut may_have_succeeded) = (false, false);
         loop {
@@ -102,7 +102,7 @@ impl FirestoreClient {
             let token = token.map_err(|error| {
                 RequestError::Error(if may_have_succeeded { outcome_unknown(error) } else { error })
             })?;
-            let sent = Instant::now();
+            let sent_at = Instant::now();
             let (reason, wait) = match post(
                 &self.web,
                 &url,
@@ -112,8 +112,8 @@ impl FirestoreClient {
             )
             .await
             {
-                SendResult::Answer(response) if response.status == 200 => return Ok((response.body, sent)),
-                SendResult::Answer(response) => {
+                SendResult::Response(response) if response.status == 200 => return Ok((response.body, sent_at)),
+                SendResult::Response(response) => {
                     let rejection = ApiError::new(&response);
                     match rejection.retry_action() {
                         FirestoreRetryAction::Retry => (rejection.text(), response.retry_after()),
@@ -136,8 +136,8 @@ impl FirestoreClient {
         }
     }
 
-    fn request_error(&self, failed: RequestError) -> Error {
-        match failed {
+    fn request_error(&self, failure: RequestError) -> Error {
+        match failure {
             RequestError::Rejected(rejection, true) => outcome_unknown(rejection.into_error(&self.name())),
             RequestError::Rejected(rejection, false) => rejection.into_error(&self.name()),
             RequestError::Error(error) => error,
@@ -165,15 +165,15 @@ pub(super) struct ServerClock(Mutex<Option<(Instant, i64)>>);
 impl ServerClock {
     /// Stores a reading. The server read its clock after the request was sent, so a time counted from `sent` is never
     /// too early.
-    fn observe(&self, sent: Instant, server: Option<i64>) {
+    fn observe(&self, sent_at: Instant, server: Option<i64>) {
         if let Some(server) = server {
-            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((sent, server));
+            *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((sent_at, server));
         }
     }
 
     fn now(&self) -> Option<i64> {
-        let seen = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (at, server) = seen.filter(|(at, _)| at.elapsed() < CLOCK_MAX_AGE)?;
-        Some(server + i64::try_from(at.elapsed().as_micros()).unwrap_or(i64::MAX))
+        let reading = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (read_at, server) = reading.filter(|(read_at, _)| read_at.elapsed() < CLOCK_MAX_AGE)?;
+        Some(server + i64::try_from(read_at.elapsed().as_micros()).unwrap_or(i64::MAX))
     }
 }

@@ -15,7 +15,7 @@ use superstep_core::time::Time;
 const SLASH: &str = "~";
 
 /// A character that sorts after every character of a key.
-const ABOVE: &str = "~";
+const UPPER_BOUND: &str = "~";
 
 /// Paths of the documents of one store.
 #[derive(Debug, Clone)]
@@ -31,16 +31,16 @@ impl DocumentPaths {
     /// # Errors
     /// Returns an error if one of the names is invalid in Firestore, naming it.
     pub(super) fn new(project: &str, database: &str, collection: &str) -> Result<Self> {
-        let plain = |name: &str| {
+        let is_plain = |name: &str| {
             !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte))
         };
         let is_reserved = |name: &str| name.starts_with("__") || [".", ".."].contains(&name);
         let names = [
-            ("project", project, plain(project)),
-            ("database", database, plain(database) || database == "(default)"),
-            ("collection", collection, plain(collection) && !is_reserved(collection)),
+            ("project", project, is_plain(project)),
+            ("database", database, is_plain(database) || database == "(default)"),
+            ("collection", collection, is_plain(collection) && !is_reserved(collection)),
         ];
-        if let Some((kind, name, _)) = names.iter().find(|(.., is_good)| !is_good) {
+        if let Some((kind, name, _)) = names.iter().find(|(.., is_valid)| !is_valid) {
             let message = format!("`{name}` is not a valid name of a Firestore {kind}");
             return Err(Error::new(ErrorCode::ConfigInvalid, message).with_help("use letters, digits and `-`"));
         }
@@ -85,7 +85,7 @@ impl DocumentPaths {
             Some(after) => bound("GREATER_THAN", after),
             None => bound("GREATER_THAN_OR_EQUAL", prefix),
         };
-        let filters = json!({ "op": "AND", "filters": [from, bound("LESS_THAN", &format!("{prefix}{ABOVE}"))] });
+        let filters = json!({ "op": "AND", "filters": [from, bound("LESS_THAN", &format!("{prefix}{UPPER_BOUND}"))] });
         json!({ "structuredQuery": {
             "from": [{ "collectionId": self.collection }],
             "select": fields(&["key", "expires"]),
@@ -99,7 +99,7 @@ impl DocumentPaths {
     pub(super) fn expired_query(&self, now: i64, limit: usize) -> Result<Value> {
         Ok(json!({ "structuredQuery": {
             "from": [{ "collectionId": self.collection }],
-            "select": fields(&HEAD),
+            "select": fields(&HEADER_FIELDS),
             "where": field_filter("expires", "LESS_THAN_OR_EQUAL", json!({ "timestampValue": format_timestamp(now)? })),
             "orderBy": [{ "field": { "fieldPath": "expires" }, "direction": "ASCENDING" }],
             "limit": limit,
@@ -121,7 +121,7 @@ impl DocumentPaths {
     }
 
     /// Puts a document under a precondition.
-    pub(super) fn put(&self, entry: &DocumentWrite<'_>, fence: &Precondition) -> Result<Value> {
+    pub(super) fn put(&self, entry: &DocumentWrite<'_>, precondition: &Precondition) -> Result<Value> {
         let mut fields = json!({
             "key": { "stringValue": entry.key },
             "writer": { "stringValue": entry.writer },
@@ -134,16 +134,16 @@ impl DocumentPaths {
             fields["expires"] = json!({ "timestampValue": format_timestamp(expires)? });
         }
         let document = json!({ "name": self.document(entry.key), "fields": fields });
-        Ok(json!({ "update": document, "currentDocument": fence.form() }))
+        Ok(json!({ "update": document, "currentDocument": precondition.to_json() }))
     }
 
     /// Puts one part of a long value.
-    pub(super) fn put_part(&self, entry: &DocumentWrite<'_>, number: usize, piece: &[u8]) -> Value {
+    pub(super) fn put_part(&self, entry: &DocumentWrite<'_>, number: usize, chunk: &[u8]) -> Value {
         let parts = if let DocumentBody::Parts(parts) = entry.body { parts } else { 0 };
         json!({ "update": { "name": self.part(entry.writer, number), "fields": {
             "key": { "stringValue": entry.key },
             "parts": { "integerValue": parts.to_string() },
-            "value": { "bytesValue": BASE64.encode(piece) },
+            "value": { "bytesValue": BASE64.encode(chunk) },
         } } })
     }
 
@@ -158,7 +158,7 @@ impl DocumentPaths {
 }
 
 /// Fields of a document without its value.
-pub(super) const HEAD: [&str; 4] = ["key", "writer", "parts", "expires"];
+pub(super) const HEADER_FIELDS: [&str; 4] = ["key", "writer", "parts", "expires"];
 
 /// A document to be written.
 #[derive(Clone, Copy)]
@@ -188,7 +188,7 @@ pub(super) enum Precondition {
 }
 
 impl Precondition {
-    fn form(&self) -> Value {
+    fn to_json(&self) -> Value {
         match self {
             Self::Absent => json!({ "exists": false }),
             Self::Unchanged(time) => json!({ "updateTime": time }),
@@ -202,8 +202,8 @@ pub(super) fn delete(name: &str) -> Value {
 }
 
 /// Deletes a document under a precondition.
-pub(super) fn delete_if(name: &str, fence: &Precondition) -> Value {
-    json!({ "delete": name, "currentDocument": fence.form() })
+pub(super) fn delete_if(name: &str, precondition: &Precondition) -> Value {
+    json!({ "delete": name, "currentDocument": precondition.to_json() })
 }
 
 /// Requests documents; an empty `mask` means all fields.
@@ -248,7 +248,7 @@ pub(super) struct CommitResponse {
 
 impl CommitResponse {
     /// Returns the commit time in microseconds since 1970.
-    pub(super) fn at(&self) -> Option<i64> {
+    pub(super) fn committed_at(&self) -> Option<i64> {
         micros(self.commit_time.as_deref()?)
     }
 }
@@ -345,8 +345,8 @@ impl Document {
 
 /// Rejects an invalid key.
 pub(super) fn check_key(key: &str) -> Result<()> {
-    let is_known = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:/-".contains(&byte);
-    if (1..=MAX_KEY_BYTES).contains(&key.len()) && key.bytes().all(is_known) {
+    let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:/-".contains(&byte);
+    if (1..=MAX_KEY_BYTES).contains(&key.len()) && key.bytes().all(is_allowed) {
         return Ok(());
     }
     let message = format!("`{}` is not a valid key", key.chars().take(60).collect::<String>());
@@ -360,7 +360,7 @@ fn micros(text: &str) -> Option<i64> {
 
 fn format_timestamp(micros: i64) -> Result<String> {
     let time = Time::from_unix_micros(micros).map(|time| time.to_string());
-    time.map_err(|fault| Error::new(ErrorCode::InputInvalid, format!("the expiry is out of range: {}", fault.message)))
+    time.map_err(|error| Error::new(ErrorCode::InputInvalid, format!("the expiry is out of range: {}", error.message)))
 }
 
 #[cfg(test)]
@@ -382,7 +382,7 @@ mod tests {
             prop_assert!(name(&one).starts_with('k') && name(&one).len() == one.len() + 1);
             prop_assert!(check_key(&one).is_ok());
             // A listing by prefix finds the key and stays below its upper bound.
-            prop_assert!(one.as_str() < ABOVE);
+            prop_assert!(one.as_str() < UPPER_BOUND);
         }
     }
 
@@ -416,11 +416,11 @@ mod tests {
             let filter = &query["structuredQuery"]["where"]["compositeFilter"]["filters"][0]["fieldFilter"];
             (filter["op"].as_str().unwrap().to_owned(), filter["value"]["stringValue"].as_str().unwrap().to_owned())
         };
-        let at = |op: &str, text: &str| (op.to_owned(), text.to_owned());
-        assert_eq!(from("b", None), at("GREATER_THAN_OR_EQUAL", "b"));
-        assert_eq!(from("b", Some("a")), at("GREATER_THAN_OR_EQUAL", "b"));
-        assert_eq!(from("b", Some("b1")), at("GREATER_THAN", "b1"));
-        assert_eq!(from("", Some("b1")), at("GREATER_THAN", "b1"));
+        let start = |op: &str, text: &str| (op.to_owned(), text.to_owned());
+        assert_eq!(from("b", None), start("GREATER_THAN_OR_EQUAL", "b"));
+        assert_eq!(from("b", Some("a")), start("GREATER_THAN_OR_EQUAL", "b"));
+        assert_eq!(from("b", Some("b1")), start("GREATER_THAN", "b1"));
+        assert_eq!(from("", Some("b1")), start("GREATER_THAN", "b1"));
     }
 
     /// R-FWK-38: names that are invalid in Firestore are rejected before a request is sent.

@@ -66,14 +66,14 @@ impl ApiError {
     pub(super) fn text(&self) -> String {
         [format!("HTTP {}", self.status), self.status_name.clone(), self.message.clone()]
             .into_iter()
-            .filter(|word| !word.is_empty())
+            .filter(|name| !name.is_empty())
             .collect::<Vec<_>>()
             .join(", ")
     }
 
     /// Converts a permanent rejection to the error that the caller of the port sees.
     pub(super) fn into_error(self, address: &str) -> Error {
-        let (fact, help) = match self.status {
+        let (summary, help) = match self.status {
             401 => ("rejected the access token", "use a service account of the project of the database"),
             403 => (
                 "denied access",
@@ -89,7 +89,7 @@ impl ApiError {
                 "check the response; if the project is configured correctly, please report this",
             ),
         };
-        let message = format!("Firestore at {address} {fact}: {}", self.text());
+        let message = format!("Firestore at {address} {summary}: {}", self.text());
         Error::new(ErrorCode::StoreUnavailable, message)
             .with_help(format!("nothing was saved; {help}"))
             .with_retryable(false)
@@ -130,8 +130,8 @@ mod tests {
     /// R-FWK-38: each error response is classified as transient, as needing a new token, or as a failed precondition.
     #[test]
     fn api_errors_map_to_retry_actions() {
-        let error_body = |word: &str| format!(r#"{{"error":{{"code":1,"status":"{word}","message":"m"}}}}"#);
-        for (status, word, retry_action, is_precondition) in [
+        let error_body = |name: &str| format!(r#"{{"error":{{"code":1,"status":"{name}","message":"m"}}}}"#);
+        for (status, name, retry_action, is_precondition) in [
             (409, "ABORTED", FirestoreRetryAction::Retry, false),
             (409, "ALREADY_EXISTS", FirestoreRetryAction::None, true),
             (400, "FAILED_PRECONDITION", FirestoreRetryAction::None, true),
@@ -143,10 +143,10 @@ mod tests {
             (403, "PERMISSION_DENIED", FirestoreRetryAction::None, false),
             (400, "INVALID_ARGUMENT", FirestoreRetryAction::None, false),
         ] {
-            for body in [error_body(word), format!("[{}]", error_body(word))] {
+            for body in [error_body(name), format!("[{}]", error_body(name))] {
                 let error = api_error(status, &body);
-                assert_eq!((error.retry_action(), error.is_precondition()), (retry_action, is_precondition), "{word}");
-                assert_eq!(error.text(), format!("HTTP {status}, {word}, m"));
+                assert_eq!((error.retry_action(), error.is_precondition()), (retry_action, is_precondition), "{name}");
+                assert_eq!(error.text(), format!("HTTP {status}, {name}, m"));
             }
         }
         assert_eq!(api_error(502, "<html>").text(), "HTTP 502");

@@ -19,7 +19,7 @@ pub(super) async fn post(
     url: &str,
     content: RequestBody<'_>,
     token: Option<&str>,
-    limit: Duration,
+    timeout: Duration,
 ) -> SendResult {
     let (kind, body) = match content {
         RequestBody::Json(body) => ("application/json", body),
@@ -29,12 +29,12 @@ pub(super) async fn post(
     if let Some(token) = token {
         request = request.bearer_auth(token);
     }
-    send(request, limit).await
+    send(request, timeout).await
 }
 
 /// Requests a path of the metadata server of the machine.
-pub(super) async fn get_metadata(web: &HttpClients, url: &str, limit: Duration) -> SendResult {
-    send(web.direct.get(url).header("metadata-flavor", "Google"), limit).await
+pub(super) async fn get_metadata(web: &HttpClients, url: &str, timeout: Duration) -> SendResult {
+    send(web.direct.get(url).header("metadata-flavor", "Google"), timeout).await
 }
 
 /// Chooses the client for an address. An unencrypted address is local, or it is rejected before anything is sent; see

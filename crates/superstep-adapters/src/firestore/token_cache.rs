@@ -12,7 +12,7 @@ use super::http::{RequestBody, get_metadata, post};
 use crate::http::request::{Backoff, HttpClients, HttpResponse, SendResult, is_transient_status, truncate};
 
 /// Time before its expiry from which a token is no longer used.
-const MARGIN: Duration = Duration::from_secs(60);
+const EXPIRY_MARGIN: Duration = Duration::from_secs(60);
 /// Token with full access that the emulator accepts.
 const EMULATOR_TOKEN: &str = "owner";
 /// Timeout of the metadata server until it has issued a token once: most machines have no metadata server.
@@ -21,14 +21,14 @@ const METADATA_PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Cache of the access token of one store.
 pub(super) struct TokenCache {
     pub(super) credentials: Credentials,
-    held: Mutex<Option<CachedToken>>,
+    cached: Mutex<Option<CachedToken>>,
     /// True if a token has ever been fetched.
     has_succeeded: AtomicBool,
 }
 
 struct CachedToken {
     text: String,
-    until: Instant,
+    valid_until: Instant,
 }
 
 /// Response of a token issuer.
@@ -40,7 +40,7 @@ struct TokenResponse {
 
 impl TokenCache {
     pub(super) fn new(credentials: Credentials) -> Self {
-        Self { credentials, held: Mutex::default(), has_succeeded: AtomicBool::new(false) }
+        Self { credentials, cached: Mutex::default(), has_succeeded: AtomicBool::new(false) }
     }
 
     /// Returns a valid token, fetching one if necessary.
@@ -49,23 +49,25 @@ impl TokenCache {
             return Ok(EMULATOR_TOKEN.to_owned());
         }
         // The lock is held during the fetch, so that concurrent callers share one request.
-        let mut held = self.held.lock().await;
-        if let Some(token) = held.as_ref().filter(|token| token.until > Instant::now()) {
+        let mut cached = self.cached.lock().await;
+        if let Some(token) = cached.as_ref().filter(|token| token.valid_until > Instant::now()) {
             return Ok(token.text.clone());
         }
         let requested_at = Instant::now();
         let response = self.fetch(web, retry_timeout).await?;
         self.has_succeeded.store(true, Ordering::Relaxed);
         // Do not trust a lifetime of more than a day.
-        let lasts = Duration::from_secs(response.expires_in.min(86_400));
-        let token = held
-            .insert(CachedToken { text: response.access_token, until: requested_at + lasts - MARGIN.min(lasts / 10) });
+        let lifetime = Duration::from_secs(response.expires_in.min(86_400));
+        let token = cached.insert(CachedToken {
+            text: response.access_token,
+            valid_until: requested_at + lifetime - EXPIRY_MARGIN.min(lifetime / 10),
+        });
         Ok(token.text.clone())
     }
 
     /// Drops a token that the service rejected, unless another one has been fetched since.
     pub(super) async fn invalidate(&self, text: &str) {
-        self.held.lock().await.take_if(|token| token.text == text);
+        self.cached.lock().await.take_if(|token| token.text == text);
     }
 
     async fn fetch(&self, web: &HttpClients, retry_timeout: Duration) -> Result<TokenResponse> {
@@ -75,39 +77,39 @@ impl TokenCache {
         let mut backoff = Backoff::new(retry_timeout);
         loop {
             let (reason, wait) = match self.request_token(web, retry_timeout / 3).await? {
-                SendResult::Answer(response) if response.status == 200 => {
+                SendResult::Response(response) if response.status == 200 => {
                     // The error of serde would quote a part of the response.
                     return serde_json::from_slice(&response.body)
-                        .map_err(|_| self.failed("the response has no token"));
+                        .map_err(|_| self.token_error("the response has no token"));
                 }
-                SendResult::Answer(response) if !is_transient_status(response.status) => {
-                    return Err(self.failed(&error_text(&response)));
+                SendResult::Response(response) if !is_transient_status(response.status) => {
+                    return Err(self.token_error(&error_text(&response)));
                 }
-                SendResult::Answer(response) => (error_text(&response), response.retry_after()),
+                SendResult::Response(response) => (error_text(&response), response.retry_after()),
                 SendResult::NoResponse(reason) => (reason, None),
             };
             if !backoff.wait(wait).await {
-                return Err(self.failed(&reason).with_retryable(!is_unconfirmed));
+                return Err(self.token_error(&reason).with_retryable(!is_unconfirmed));
             }
         }
     }
 
-    async fn request_token(&self, web: &HttpClients, limit: Duration) -> Result<SendResult> {
+    async fn request_token(&self, web: &HttpClients, timeout: Duration) -> Result<SendResult> {
         match &self.credentials {
             Credentials::Account(account) => {
                 let grant = "urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer";
                 let form = format!("grant_type={grant}&assertion={}", account.signed_jwt()?);
-                Ok(post(web, &account.token_uri, RequestBody::Form(&form), None, limit).await)
+                Ok(post(web, &account.token_uri, RequestBody::Form(&form), None, timeout).await)
             }
             Credentials::Machine { host, .. } => {
                 let url = format!("http://{host}/computeMetadata/v1/instance/service-accounts/default/token");
-                Ok(get_metadata(web, &url, limit).await)
+                Ok(get_metadata(web, &url, timeout).await)
             }
             Credentials::Emulator(_) => Err(Error::internal("an emulator needs no token")),
         }
     }
 
-    fn failed(&self, reason: &str) -> Error {
+    fn token_error(&self, reason: &str) -> Error {
         let (message, help) = match &self.credentials {
             Credentials::Account(account) => (
                 format!("no token for `{}` from {}: {reason}", account.email, account.token_uri),
@@ -151,7 +153,7 @@ mod tests {
     use crate::http::io_thread::IoThread;
 
     /// Serves one response per request on a local port; returns the address and, when joined, the received requests.
-    fn machine(responses: Vec<&'static str>) -> (String, std::thread::JoinHandle<Vec<String>>) {
+    fn metadata_server(responses: Vec<&'static str>) -> (String, std::thread::JoinHandle<Vec<String>>) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let host = listener.local_addr().unwrap().to_string();
         let serve = move || {
@@ -162,8 +164,9 @@ mod tests {
                 let length = stream.read(&mut text).unwrap();
                 requests.push(String::from_utf8_lossy(&text[..length]).to_lowercase());
                 let length = response.split_once("\r\n\r\n").unwrap().1.len();
-                let head = format!("HTTP/1.1 {}\r\nconnection: close\r\ncontent-length: {length}", &response[..3]);
-                stream.write_all(format!("{head}{}", &response[3..]).as_bytes()).unwrap();
+                let status_line =
+                    format!("HTTP/1.1 {}\r\nconnection: close\r\ncontent-length: {length}", &response[..3]);
+                stream.write_all(format!("{status_line}{}", &response[3..]).as_bytes()).unwrap();
             }
             requests
         };
@@ -176,7 +179,7 @@ mod tests {
         block_on(io_thread.read(async move { tokens.get(&web, Duration::from_secs(3)).await }))
     }
 
-    fn at(host: &str) -> Arc<TokenCache> {
+    fn token_cache(host: &str) -> Arc<TokenCache> {
         Arc::new(TokenCache::new(Credentials::Machine {
             host: host.to_owned(),
             checked_sources: "nothing is set".to_owned(),
@@ -189,8 +192,8 @@ mod tests {
     fn the_metadata_server_is_queried_for_a_token() {
         let first = "200\r\n\r\n{\"access_token\":\"one\",\"expires_in\":3600,\"token_type\":\"Bearer\"}";
         let second = "200\r\n\r\n{\"access_token\":\"two\",\"expires_in\":0,\"token_type\":\"Bearer\"}";
-        let (host, requests) = machine(vec!["503\r\n\r\n", first, second, second]);
-        let tokens = at(&host);
+        let (host, requests) = metadata_server(vec!["503\r\n\r\n", first, second, second]);
+        let tokens = token_cache(&host);
         assert_eq!((get(&tokens).unwrap(), get(&tokens).unwrap()), ("one".to_owned(), "one".to_owned()));
         block_on(tokens.invalidate("another"));
         assert_eq!(get(&tokens).unwrap(), "one");
@@ -210,9 +213,9 @@ mod tests {
     /// R-FWK-38: without credentials, the error names the sources that were checked.
     #[test]
     fn a_machine_without_credentials_is_reported() {
-        let (host, requests) = machine(vec!["404\r\n\r\nno such account"]);
+        let (host, requests) = metadata_server(vec!["404\r\n\r\nno such account"]);
         for (host, expected) in [(host.as_str(), "HTTP 404"), ("127.0.0.1:1", "refused")] {
-            let error = get(&at(host)).unwrap_err();
+            let error = get(&token_cache(host)).unwrap_err();
             let text = error.to_string();
             assert!(text.contains("nothing is set, and the metadata server at `127.0.0.1:"), "{text}");
             assert!(text.contains(expected) && text.contains("GOOGLE_APPLICATION_CREDENTIALS"), "{text}");

@@ -28,17 +28,17 @@ impl IoThread {
     /// Returns an error if the thread or its runtime cannot be created.
     pub(crate) fn new(backend: &'static str) -> Result<Self> {
         let (jobs, inbox) = unbounded_channel();
-        let failed = |error: std::io::Error| {
+        let start_error = |error: std::io::Error| {
             Error::new(
                 ErrorCode::StoreUnavailable,
                 format!("failed to start the background OS thread of the {backend} backend: {error}"),
             )
         };
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(start_error)?;
         // The runtime is dropped on its own thread: dropping a runtime inside a task of another runtime panics.
         let work = move || runtime.block_on(run_jobs(inbox));
         let name = format!("superstep-{}", backend.to_lowercase());
-        let thread = std::thread::Builder::new().name(name).spawn(work).map_err(failed)?;
+        let thread = std::thread::Builder::new().name(name).spawn(work).map_err(start_error)?;
         Ok(Self { backend, jobs: Some(jobs), thread: Some(thread) })
     }
 
@@ -47,27 +47,27 @@ impl IoThread {
         &self,
         operation: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
-        let (mut sender, answer) = oneshot::channel();
+        let (mut sender, response) = oneshot::channel();
         let job = async move {
-            let answer = tokio::select! {
-                answer = operation => answer,
+            let response = tokio::select! {
+                response = operation => response,
                 () = sender.closed() => return,
             };
-            drop(sender.send(answer));
+            drop(sender.send(response));
         };
         self.submit(Box::pin(job))?;
-        answer.await.map_err(|_| self.ended())?
+        response.await.map_err(|_| self.ended())?
     }
 
     /// Runs a write, which is finished even if the future is dropped.
     pub(crate) async fn write<T: Send + 'static>(
         &self,
-        change: impl Future<Output = Result<T>> + Send + 'static,
+        operation: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
-        let (sender, answer) = oneshot::channel();
-        let job = async move { drop(sender.send(change.await)) };
+        let (sender, response) = oneshot::channel();
+        let job = async move { drop(sender.send(operation.await)) };
         self.submit(Box::pin(job))?;
-        answer.await.map_err(|_| self.ended())?
+        response.await.map_err(|_| self.ended())?
     }
 
     fn submit(&self, job: IoJob) -> Result<()> {

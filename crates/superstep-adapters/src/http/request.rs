@@ -11,7 +11,7 @@ use superstep_core::error::{Error, ErrorCode, Result};
 use tokio::time::timeout;
 
 /// Timeout of the TCP and TLS handshake.
-const CONNECT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Text of a timeout.
 const NO_RESPONSE_MESSAGE: &str = "request timed out";
 /// First and longest delay before a retry.
@@ -26,7 +26,7 @@ pub(crate) struct HttpClients {
 /// Result of sending a request.
 pub(crate) enum SendResult {
     /// A response.
-    Answer(HttpResponse),
+    Response(HttpResponse),
     /// No response: the request may or may not have been received.
     NoResponse(String),
 }
@@ -59,21 +59,21 @@ impl HttpClients {
         // A redirect would send the credentials to another address.
         let builder = || {
             crate::http::client::builder()
-                .map(|builder| builder.connect_timeout(CONNECT).redirect(redirect::Policy::none()))
+                .map(|builder| builder.connect_timeout(CONNECT_TIMEOUT).redirect(redirect::Policy::none()))
         };
-        let failed = |error: reqwest::Error| {
+        let client_error = |error: reqwest::Error| {
             Error::new(ErrorCode::StoreUnavailable, format!("failed to create the HTTP client: {}", reason(&error)))
                 .with_retryable(false)
         };
-        let proxied = builder()?.build().map_err(failed)?;
-        Ok(Self { proxied, direct: builder()?.no_proxy().build().map_err(failed)? })
+        let proxied = builder()?.build().map_err(client_error)?;
+        Ok(Self { proxied, direct: builder()?.no_proxy().build().map_err(client_error)? })
     }
 }
 
-/// Sends a request. The limit applies to the headers and to each pause within the body; the total duration of the
+/// Sends a request. The timeout applies to the headers and to each pause within the body; the total duration of the
 /// body is not limited because its length is unknown.
-pub(crate) async fn send(request: RequestBuilder, limit: Duration) -> SendResult {
-    let mut response = match timeout(limit, request.send()).await {
+pub(crate) async fn send(request: RequestBuilder, read_timeout: Duration) -> SendResult {
+    let mut response = match timeout(read_timeout, request.send()).await {
         Ok(Ok(response)) => response,
         Ok(Err(error)) => return SendResult::NoResponse(reason(&error)),
         Err(_) => return SendResult::NoResponse(NO_RESPONSE_MESSAGE.to_owned()),
@@ -81,9 +81,9 @@ pub(crate) async fn send(request: RequestBuilder, limit: Duration) -> SendResult
     let (status, headers) = (response.status().as_u16(), response.headers().clone());
     let mut body = Vec::new();
     loop {
-        match timeout(limit, response.chunk()).await {
+        match timeout(read_timeout, response.chunk()).await {
             Ok(Ok(Some(piece))) => body.extend_from_slice(&piece),
-            Ok(Ok(None)) => return SendResult::Answer(HttpResponse { status, headers, body }),
+            Ok(Ok(None)) => return SendResult::Response(HttpResponse { status, headers, body }),
             Ok(Err(error)) => return SendResult::NoResponse(reason(&error)),
             Err(_) => return SendResult::NoResponse(NO_RESPONSE_MESSAGE.to_owned()),
         }
@@ -138,25 +138,25 @@ pub(crate) fn token() -> Result<String> {
 pub(crate) struct Backoff {
     started: Instant,
     retry_timeout: Duration,
-    next: Duration,
+    next_delay: Duration,
 }
 
 impl Backoff {
     pub(crate) fn new(retry_timeout: Duration) -> Self {
-        Self { started: Instant::now(), retry_timeout, next: BACKOFF_RANGE.0 }
+        Self { started: Instant::now(), retry_timeout, next_delay: BACKOFF_RANGE.0 }
     }
 
     /// Waits for the requested time or the next delay; returns false if the time limit would be exceeded.
     pub(crate) async fn wait(&mut self, retry_after: Option<Duration>) -> bool {
         // Jitter: clients that were rejected together do not retry together.
-        let mut chance = [0; 1];
-        let share = getrandom::fill(&mut chance).map_or(128, |()| u32::from(chance[0]));
-        let pause = retry_after.unwrap_or(self.next / 2 + self.next * share / 512);
-        self.next = (self.next * 2).min(BACKOFF_RANGE.1);
-        if self.started.elapsed().saturating_add(pause) > self.retry_timeout {
+        let mut random = [0; 1];
+        let jitter = getrandom::fill(&mut random).map_or(128, |()| u32::from(random[0]));
+        let delay = retry_after.unwrap_or(self.next_delay / 2 + self.next_delay * jitter / 512);
+        self.next_delay = (self.next_delay * 2).min(BACKOFF_RANGE.1);
+        if self.started.elapsed().saturating_add(delay) > self.retry_timeout {
             return false;
         }
-        tokio::time::sleep(pause).await;
+        tokio::time::sleep(delay).await;
         true
     }
 }

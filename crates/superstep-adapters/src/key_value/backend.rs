@@ -33,7 +33,7 @@ pub(super) struct Backend<K> {
     pub(super) time_to_live: Option<Duration>,
     /// Random token of this checkpointer in this process.
     pub(super) token: u64,
-    count: AtomicU64,
+    counter: AtomicU64,
     pub(super) history_cache: HistoryCache,
     pub(super) thread_cache: ThreadCache,
     /// Highest fence that this process has issued.
@@ -44,7 +44,11 @@ pub(super) struct Backend<K> {
 }
 
 impl<K: KeyValue> Backend<K> {
-    pub(super) fn new(store: K, options: &KeyValueOptions, tasks: UnboundedSender<BackgroundTask>) -> Result<Self> {
+    pub(super) fn new(
+        store: K,
+        options: &KeyValueOptions,
+        background_tx: UnboundedSender<BackgroundTask>,
+    ) -> Result<Self> {
         let mut bits = [0_u8; 8];
         getrandom::fill(&mut bits)
             .map_err(|error| Error::internal(format!("the system returned no random bytes: {error}")))?;
@@ -54,18 +58,18 @@ impl<K: KeyValue> Backend<K> {
             lease_timeout: options.lease_timeout,
             time_to_live: options.time_to_live,
             token: u64::from_le_bytes(bits),
-            count: AtomicU64::new(0),
-            history_cache: HistoryCache::new(options.form),
+            counter: AtomicU64::new(0),
+            history_cache: HistoryCache::new(options.encoding),
             thread_cache: ThreadCache::new(options.threads),
             fence: AtomicU64::new(0),
             last_heartbeat: Mutex::default(),
-            background_tx: tasks,
+            background_tx,
         })
     }
 
     /// Returns a pair of numbers that is globally unique.
-    pub(super) fn unique(&self) -> (u64, u64) {
-        (self.token, self.count.fetch_add(1, Ordering::Relaxed))
+    pub(super) fn next_unique(&self) -> (u64, u64) {
+        (self.token, self.counter.fetch_add(1, Ordering::Relaxed))
     }
 
     /// Returns a fence greater than `last` and than all fences issued by this process.
@@ -120,13 +124,13 @@ impl<K: KeyValue> Backend<K> {
         self.store.put(key, value, PutOptions { if_absent: true, ttl: None }).await
     }
 
-    pub(super) async fn put(&self, key: &str, value: &[u8], lasts: Option<Duration>) -> Result<()> {
-        retry(|| self.store.put(key, value, PutOptions { if_absent: false, ttl: lasts })).await.map(drop)
+    pub(super) async fn put(&self, key: &str, value: &[u8], ttl: Option<Duration>) -> Result<()> {
+        retry(|| self.store.put(key, value, PutOptions { if_absent: false, ttl })).await.map(drop)
     }
 
     pub(super) async fn delete(&self, keys: &[String]) -> Result<()> {
-        for some in keys.chunks(PAGE) {
-            retry(|| self.store.delete(some)).await?;
+        for page in keys.chunks(PAGE) {
+            retry(|| self.store.delete(page)).await?;
         }
         Ok(())
     }
@@ -142,13 +146,18 @@ impl<K: KeyValue> Backend<K> {
         Ok(keys.iter().filter_map(|key| number_in(key)).collect())
     }
 
-    /// Removes all keys of one kind of a thread for which `may_go` returns true.
-    pub(super) async fn clear(&self, thread: &ThreadId, kind: KeyKind, may_go: impl Fn(&str) -> bool) -> Result<()> {
+    /// Removes all keys of one kind of a thread for which `is_removable` returns true.
+    pub(super) async fn clear(
+        &self,
+        thread: &ThreadId,
+        kind: KeyKind,
+        is_removable: impl Fn(&str) -> bool,
+    ) -> Result<()> {
         let (folder, mut after) = (self.keys.folder(thread, kind), None::<String>);
         loop {
             let page = self.list(&folder, after.as_deref(), PAGE).await?;
             let Some(last) = page.last().cloned() else { return Ok(()) };
-            let removed: Vec<String> = page.into_iter().filter(|key| may_go(key)).collect();
+            let removed: Vec<String> = page.into_iter().filter(|key| is_removable(key)).collect();
             self.delete(&removed).await?;
             after = Some(last);
         }
@@ -156,8 +165,8 @@ impl<K: KeyValue> Backend<K> {
 
     /// Sends a heartbeat unless the last one is recent.
     pub(super) async fn heartbeat_if_due(&self) -> Result<()> {
-        let is_fresh = |seen: &Instant| seen.elapsed() < self.lease_timeout / 3;
-        if self.seen().as_ref().is_some_and(is_fresh) {
+        let is_recent = |last_heartbeat: &Instant| last_heartbeat.elapsed() < self.lease_timeout / 3;
+        if self.lock_last_heartbeat().as_ref().is_some_and(is_recent) {
             return Ok(());
         }
         self.heartbeat().await
@@ -166,11 +175,11 @@ impl<K: KeyValue> Backend<K> {
     pub(super) async fn heartbeat(&self) -> Result<()> {
         let now = Instant::now();
         self.put(&self.keys.holder(self.token), b"", Some(self.lease_timeout)).await?;
-        *self.seen() = Some(now);
+        *self.lock_last_heartbeat() = Some(now);
         Ok(())
     }
 
-    fn seen(&self) -> MutexGuard<'_, Option<Instant>> {
+    fn lock_last_heartbeat(&self) -> MutexGuard<'_, Option<Instant>> {
         self.last_heartbeat.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

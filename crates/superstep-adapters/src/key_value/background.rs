@@ -54,20 +54,20 @@ pub(super) fn start<K: KeyValue>(
 async fn run_background<K: KeyValue>(backend: Arc<Backend<K>>, mut inbox: UnboundedReceiver<BackgroundTask>) {
     // Heartbeats run as a separate task: slow work must not cost this process its leases.
     let heartbeat = tokio::spawn(heartbeat_loop(backend.clone()));
-    let sweeping = tokio::spawn(sweep_loop(backend.clone()));
-    let mut left: VecDeque<(ThreadId, u64)> = VecDeque::new();
+    let sweeps = tokio::spawn(sweep_loop(backend.clone()));
+    let mut unreleased: VecDeque<(ThreadId, u64)> = VecDeque::new();
     loop {
-        let task = match left.is_empty() {
+        let task = match unreleased.is_empty() {
             true => inbox.recv().await,
             false => match timeout(RETRY_DELAY, inbox.recv()).await {
                 // While the store does not respond, further releases are only queued, so that `Close` is received
                 // without delay.
                 Ok(Some(BackgroundTask::Release(thread, fence))) => {
-                    left.push_back((thread, fence));
+                    unreleased.push_back((thread, fence));
                     continue;
                 }
                 Ok(task) => task,
-                Err(_) => left.pop_front().map(|(thread, fence)| BackgroundTask::Release(thread, fence)),
+                Err(_) => unreleased.pop_front().map(|(thread, fence)| BackgroundTask::Release(thread, fence)),
             },
         };
         match task {
@@ -75,7 +75,7 @@ async fn run_background<K: KeyValue>(backend: Arc<Backend<K>>, mut inbox: Unboun
                 let done = timeout(SHUTDOWN_TIMEOUT, release(&backend, &thread, fence)).await;
                 // A corrupt thread cannot be released.
                 if done.is_err() || matches!(done, Ok(Err(error)) if error.is_retryable()) {
-                    left.push_back((thread, fence));
+                    unreleased.push_back((thread, fence));
                 }
             }
             // The next process that clears the thread removes what this one could not.
@@ -84,9 +84,9 @@ async fn run_background<K: KeyValue>(backend: Arc<Backend<K>>, mut inbox: Unboun
         }
     }
     heartbeat.abort();
-    sweeping.abort();
+    sweeps.abort();
     // If this fails, other processes wait until the heartbeat of this one has expired.
-    drop(timeout(SHUTDOWN_TIMEOUT, shut_down(&backend, left)).await);
+    drop(timeout(SHUTDOWN_TIMEOUT, shut_down(&backend, unreleased)).await);
 }
 
 async fn heartbeat_loop<K: KeyValue>(backend: Arc<Backend<K>>) {
@@ -145,8 +145,8 @@ async fn clear<K: KeyValue>(backend: &Backend<K>, thread: &ThreadId) -> Result<(
 }
 
 /// Releases all leases and deletes the heartbeat of this process.
-async fn shut_down<K: KeyValue>(backend: &Backend<K>, left: VecDeque<(ThreadId, u64)>) -> Result<()> {
-    for (thread, fence) in left {
+async fn shut_down<K: KeyValue>(backend: &Backend<K>, unreleased: VecDeque<(ThreadId, u64)>) -> Result<()> {
+    for (thread, fence) in unreleased {
         release(backend, &thread, fence).await?;
     }
     backend.delete(&[backend.keys.holder(backend.token)]).await

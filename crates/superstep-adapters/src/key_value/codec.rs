@@ -39,16 +39,16 @@ impl ByteWriter {
     }
 
     pub(super) fn row(&mut self, row: &CheckpointRow) {
-        let CheckpointRow { number, header: mark, origin, schedule, value_index: heads, values } = row;
+        let CheckpointRow { number, header, origin, schedule, value_index, values } = row;
         self.number(*number);
-        self.id(mark.id.bits());
-        self.id(mark.parent.map_or(0, CheckpointId::bits));
-        self.number(u64::from(mark.parent.is_some()));
-        self.signed(mark.step);
-        self.number(u64::from(mark.source.to_u8()));
-        self.signed(mark.time);
+        self.id(header.id.bits());
+        self.id(header.parent.map_or(0, CheckpointId::bits));
+        self.number(u64::from(header.parent.is_some()));
+        self.signed(header.step);
+        self.number(u64::from(header.source.to_u8()));
+        self.signed(header.time);
         self.number(*origin);
-        [schedule, heads, values].into_iter().for_each(|piece| self.write_bytes(piece));
+        [schedule, value_index, values].into_iter().for_each(|piece| self.write_bytes(piece));
     }
 
     pub(super) fn origin(&mut self, origin: &RunInfoRow) {
@@ -152,10 +152,10 @@ impl<'a> ByteReader<'a> {
         let parent = (self.number()? == 1).then_some(parent);
         let (step, source, time) =
             (self.signed()?, CheckpointSource::from_u8(self.number()?.try_into().ok()?)?, self.signed()?);
-        let mark = CheckpointHeader { id, parent, step, source, time };
+        let header = CheckpointHeader { id, parent, step, source, time };
         Some(CheckpointRow {
             number,
-            header: mark,
+            header,
             origin: self.number()?,
             schedule: self.read_bytes()?,
             value_index: self.read_bytes()?,

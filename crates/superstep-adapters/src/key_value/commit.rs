@@ -10,7 +10,7 @@ use tokio::sync::Mutex;
 use super::backend::Backend;
 use super::envelope::encode;
 use super::journal;
-use super::keys::{part_name, part_place};
+use super::keys::{part_name, part_path};
 use super::log_record::{AddedRows, LogRecord};
 use super::read::{self, with_bodies};
 use super::thread_log::ThreadLog;
@@ -37,65 +37,65 @@ impl<K: KeyValue> RowStorage for ThreadWriter<'_, K> {
 
     async fn load_history(&self, _thread: i64, key: HistoryKey) -> Result<CachedHistory> {
         let mut log = self.log.lock().await;
-        log.ensure(self.backend).await?;
+        log.ensure_read(self.backend).await?;
         read::entry(&log.tables, &key)
     }
 
     async fn load_parent(&self, key: HistoryKey, id: CheckpointId) -> Result<Option<ParentCheckpoint>> {
         let mut log = self.log.lock().await;
-        log.ensure(self.backend).await?;
+        log.ensure_read(self.backend).await?;
         // A missing checkpoint may have been pruned after another process took the lease: report the lost lease then.
         check_lease(self.lease, &log.tables, self.backend.token)?;
         read::base(&log.tables, &key, CheckpointSelector::Id(id))
     }
 
-    async fn number_of(&self, line: i64, id: CheckpointId) -> Result<Option<u64>> {
+    async fn number_of(&self, history_id: i64, id: CheckpointId) -> Result<Option<u64>> {
         let mut log = self.log.lock().await;
-        log.ensure(self.backend).await?;
+        log.ensure_read(self.backend).await?;
         check_lease(self.lease, &log.tables, self.backend.token)?;
-        let line = usize::try_from(line).ok().and_then(|line| log.tables.histories.get(line));
-        Ok(line.and_then(|line| line.numbers.get(&id).copied()))
+        let history = usize::try_from(history_id).ok().and_then(|index| log.tables.histories.get(index));
+        Ok(history.and_then(|history| history.numbers.get(&id).copied()))
     }
 
     async fn load_with_changes(&self, key: HistoryKey, id: CheckpointId) -> Result<Option<CheckpointWithChanges>> {
         let mut log = self.log.lock().await;
-        log.ensure(self.backend).await?;
+        log.ensure_read(self.backend).await?;
         with_bodies(self.backend, &mut log, |tables, bodies| read::read_with_changes(tables, &key, id, bodies)).await
     }
 
     async fn write(&self, mut job: RowTransaction) -> Result<Vec<i64>, WriteRejection> {
         let mut log = self.log.lock().await;
-        log.ensure(self.backend).await?;
+        log.ensure_read(self.backend).await?;
         // The cached tables may be outdated. Then the number of the record is in use and the put fails.
         check(&job, &log.tables, self.backend.token)?;
         let status = job.status.or(log.tables.status).unwrap_or_default();
         journal::drop_duplicates(&mut job, &log.tables)?;
-        if job.lines.is_empty() && job.events.is_empty() && log.tables.status == Some(status) {
+        if job.histories.is_empty() && job.events.is_empty() && log.tables.status == Some(status) {
             log.refresh(self.backend).await?;
             check(&job, &log.tables, self.backend.token)?;
             return Ok(Vec::new());
         }
-        let namespaces: Vec<_> = job.lines.iter().map(|line| line.namespace.clone()).collect();
-        let mut long = Vec::new();
-        let mut lines = Vec::with_capacity(job.lines.len());
-        for line in job.lines {
-            lines.push(self.added(line, log.next(), &mut long)?);
+        let namespaces: Vec<_> = job.histories.iter().map(|history| history.namespace.clone()).collect();
+        let mut long_values = Vec::new();
+        let mut histories = Vec::with_capacity(job.histories.len());
+        for history in job.histories {
+            histories.push(self.added_rows(history, log.next(), &mut long_values)?);
         }
         let event_rows = job.events.into_iter().map(|row| {
             let (number, run, sum) = (row.number, row.run, row.sum());
-            StoredEventRow { number, run, sum, body: self.body(row.body, log.next(), &mut long) }
+            StoredEventRow { number, run, sum, body: self.value_body(row.body, log.next(), &mut long_values) }
         });
         let events = event_rows.collect();
-        for (name, value) in &long {
-            let (bytes, _) = encode(&part_place(&log.thread, name), value);
+        for (name, value) in &long_values {
+            let (bytes, _) = encode(&part_path(&log.thread, name), value);
             self.backend.put(&self.backend.keys.part(&log.thread, name), &bytes, None).await?;
         }
-        log.list(self.backend).await?;
-        let record = LogRecord::Saved { status, lasts: self.backend.ttl_millis(), lines, events };
+        log.add_to_index(self.backend).await?;
+        let record = LogRecord::Committed { status, ttl_millis: self.backend.ttl_millis(), histories, events };
         if !log.append(self.backend, record).await? {
             return Err(WriteRejection::Stale);
         }
-        let index = |namespace| log.tables.line(namespace).map_or(0, |(index, _)| index as i64);
+        let index = |namespace| log.tables.history(namespace).map_or(0, |(index, _)| index as i64);
         Ok(namespaces.iter().map(index).collect())
     }
 }
@@ -103,30 +103,32 @@ impl<K: KeyValue> RowStorage for ThreadWriter<'_, K> {
 /// Rejects a transaction that does not follow from the current tables.
 fn check(job: &RowTransaction, tables: &Rows, token: u64) -> Result<(), WriteRejection> {
     check_lease(&job.lease, tables, token)?;
-    job.lines.iter().try_for_each(|line| check_history(line, tables))
+    job.histories.iter().try_for_each(|history| check_history(history, tables))
 }
 
 /// Rejects a lease that is not the newest of its thread.
 fn check_lease(lease: &Lease, tables: &Rows, token: u64) -> Result<()> {
-    let is_mine = tables.lease_owner.is_some_and(|owner| owner.process_token == token);
-    if is_mine && tables.fence == lease.fence { Ok(()) } else { Err(lease_lost(lease)) }
+    let is_own_lease = tables.lease_owner.is_some_and(|owner| owner.process_token == token);
+    if is_own_lease && tables.fence == lease.fence { Ok(()) } else { Err(lease_lost(lease)) }
 }
 
 fn check_history(job: &HistoryRows, tables: &Rows) -> Result<(), WriteRejection> {
-    let Some((index, line)) = tables.line(&job.namespace) else {
+    let Some((index, history)) = tables.history(&job.namespace) else {
         return if job.row.is_none() { Ok(()) } else { Err(WriteRejection::Stale) };
     };
-    let is_newest = job.drafts.is_empty() || line.newest() == job.newest;
-    if job.row != Some(index as i64) || !is_newest || job.bases.iter().any(|(number, id)| !line.has(*number, *id)) {
+    let is_newest = job.new_checkpoints.is_empty() || history.newest() == job.newest;
+    if job.row != Some(index as i64) || !is_newest || job.bases.iter().any(|(number, id)| !history.has(*number, *id)) {
         return Err(WriteRejection::Stale);
     }
-    if let Some(saved) = job.drafts.iter().find(|draft| line.numbers.contains_key(&draft.row.header.id)) {
+    if let Some(saved) =
+        job.new_checkpoints.iter().find(|new_checkpoint| history.numbers.contains_key(&new_checkpoint.row.header.id))
+    {
         return Err(WriteRejection::AlreadySaved(saved.row.header.id));
     }
     for (id, row) in job.pending.iter().filter(|(_, row)| row.checkpoint <= job.newest) {
-        if !line.has(row.checkpoint, *id) {
+        if !history.has(row.checkpoint, *id) {
             // The cached history may be outdated; the tables decide whether the checkpoint exists.
-            let is_missing = !line.numbers.contains_key(id);
+            let is_missing = !history.numbers.contains_key(id);
             return Err(if is_missing {
                 WriteRejection::Error(checkpoint_not_found(*id))
             } else {
@@ -139,32 +141,32 @@ fn check_history(job: &HistoryRows, tables: &Rows) -> Result<(), WriteRejection>
 
 impl<K: KeyValue> ThreadWriter<'_, K> {
     /// Returns the body of a value of the record with this number; a long value is added to `long`.
-    fn body(&self, bytes: Vec<u8>, number: u64, long: &mut Vec<(String, Vec<u8>)>) -> ValueBody {
+    fn value_body(&self, bytes: Vec<u8>, number: u64, long_values: &mut Vec<(String, Vec<u8>)>) -> ValueBody {
         if bytes.len() <= INLINE_VALUE_BYTES {
             return ValueBody::Short(bytes);
         }
-        let (name, length) = (part_name(number, self.backend.unique()), bytes.len() as u64);
-        long.push((name.clone(), bytes));
+        let (name, length) = (part_name(number, self.backend.next_unique()), bytes.len() as u64);
+        long_values.push((name.clone(), bytes));
         ValueBody::Long { name, length }
     }
 
     /// Returns the rows that the record with this number adds to a history; long values are added to `long`.
-    fn added(&self, job: HistoryRows, number: u64, long: &mut Vec<(String, Vec<u8>)>) -> Result<AddedRows> {
-        let mut body = |bytes: Vec<u8>| self.body(bytes, number, long);
+    fn added_rows(&self, job: HistoryRows, number: u64, long_values: &mut Vec<(String, Vec<u8>)>) -> Result<AddedRows> {
+        let mut value_body = |bytes: Vec<u8>| self.value_body(bytes, number, long_values);
         let (mut rows, mut origins, mut parts, mut names) = (Vec::new(), Vec::new(), Vec::new(), None);
-        for CheckpointRows { row, origin, parts: part_rows, names: named } in job.drafts {
+        for CheckpointRows { row, origin, parts: part_rows, names: new_names } in job.new_checkpoints {
             rows.push(row);
             origins.extend(origin);
-            names = named.or(names);
+            names = new_names.or(names);
             for part in part_rows {
                 let change = part.change_text()?;
                 let PartRow { number, field, before, body: bytes, .. } = part;
-                parts.push(FieldPart { number, field, before, change, body: body(bytes) });
+                parts.push(FieldPart { number, field, before, change, body: value_body(bytes) });
             }
         }
         let pending = job.pending.into_iter().map(|(_, row)| {
             let (checkpoint, task, slot) = (row.checkpoint, row.task, row.slot);
-            PendingRow { checkpoint, task, slot, body: body(row.body) }
+            PendingRow { checkpoint, task, slot, body: value_body(row.body) }
         });
         let pending = pending.collect();
         Ok(AddedRows { namespace: job.namespace, names, rows, origins, parts, pending })

@@ -6,7 +6,7 @@ use superstep_core::port::KeyValue;
 
 use super::backend::{Backend, PAGE};
 use super::envelope::is_corruption;
-use super::keys::{KeyKind, number_in, record_place};
+use super::keys::{KeyKind, number_in, record_path};
 use super::lease::check_not_leased;
 use super::log_record::{LogRecord, RecordHeader};
 use super::thread_log::ThreadLog;
@@ -43,15 +43,15 @@ impl ThreadLog {
 
     fn with_corruption_help(&self, error: Error) -> Error {
         // Name the latest checkpoint of the root graph.
-        let lines = self.tables.histories.iter().filter(|line| !line.rows.is_empty());
-        let outermost = lines.min_by(|one, other| one.namespace.cmp(&other.namespace));
-        let left = match outermost.and_then(|line| line.rows.values().next_back()) {
+        let histories = self.tables.histories.iter().filter(|history| !history.rows.is_empty());
+        let root = histories.min_by(|one, other| one.namespace.cmp(&other.namespace));
+        let readable_part = match root.and_then(|history| history.rows.values().next_back()) {
             Some(row) => format!("the thread is readable up to checkpoint {}", row.header.id),
             None => "no checkpoint of the thread is readable".to_owned(),
         };
         error
             .with_help(format!(
-                "{left}; other threads are not affected; restore this key from a backup, or delete the thread"
+                "{readable_part}; other threads are not affected; restore this key from a backup, or delete the thread"
             ))
             .with_thread(Some(&self.thread))
     }
@@ -63,8 +63,8 @@ impl ThreadLog {
         check_not_leased(backend, self, None).await?;
         self.put_index_entry(backend, false).await?;
         let record = LogRecord::Full(Box::new(self.tables.restarted(number)));
-        let header = RecordHeader { writer: backend.unique(), before: 0 };
-        let (bytes, sum) = record.to_bytes(&record_place(&self.thread, number), header);
+        let header = RecordHeader { writer: backend.next_unique(), before: 0 };
+        let (bytes, sum) = record.to_bytes(&record_path(&self.thread, number), header);
         let key = backend.keys.record(&self.thread, number);
         let is_put = backend.try_put_new(&key, &bytes).await?;
         let is_last = backend.base_numbers(&self.thread, Some(number)).await?.is_empty();
@@ -73,8 +73,8 @@ impl ThreadLog {
             self.apply(record, sum);
             self.corruption = None;
             self.keep_only_tombstone(backend, number).await?;
-            let is_before = |key: &str| number_in(key).is_some_and(|life| life < number);
-            backend.clear(&self.thread, KeyKind::Life, is_before).await?;
+            let is_before = |key: &str| number_in(key).is_some_and(|first_record| first_record < number);
+            backend.clear(&self.thread, KeyKind::Ttl, is_before).await?;
             return Ok(true);
         }
         if is_put {
@@ -92,7 +92,7 @@ impl ThreadLog {
         let mut after = self.next().checked_sub(1).map(|last| backend.keys.record(&self.thread, last));
         let base = backend.base_numbers(&self.thread, None).await?.last().copied();
         let mut number = base.map_or(0, |base| base + 1).max(self.next());
-        let mut is_closed = true;
+        let mut is_last_corrupt = true;
         loop {
             let keys = backend.list(&folder, after.as_deref(), PAGE).await?;
             let Some(last) = keys.last() else { break };
@@ -102,16 +102,16 @@ impl ThreadLog {
                 let read = |bytes: Option<Vec<u8>>| {
                     LogRecord::from_bytes(backend.keys.relative_key(key), &bytes.unwrap_or_default())
                 };
-                is_closed = match value.and_then(read) {
+                is_last_corrupt = match value.and_then(read) {
                     Err(error) if is_corruption(&error) => true,
                     record => {
-                        self.apply_lease_records(record?.0);
+                        self.apply_lease(record?.0);
                         false
                     }
                 };
             }
         }
-        if is_closed {
+        if is_last_corrupt {
             // No process can continue behind a last record that is unreadable, so no lease is active.
             self.tables.lease_owner = None;
         }
@@ -119,12 +119,12 @@ impl ThreadLog {
     }
 
     /// Takes fence and lease from a record without applying the rest of it.
-    fn apply_lease_records(&mut self, record: LogRecord) {
+    fn apply_lease(&mut self, record: LogRecord) {
         (self.tables.fence, self.tables.lease_owner) = match record {
             LogRecord::Full(tables) => (tables.fence, tables.lease_owner),
-            LogRecord::Taken { fence, owner } => (fence, Some(owner)),
+            LogRecord::Acquired { fence, owner } => (fence, Some(owner)),
             LogRecord::Released { fence } => (fence, None),
-            LogRecord::Saved { .. } | LogRecord::Pruned(_) | LogRecord::Forgotten { .. } => return,
+            LogRecord::Committed { .. } | LogRecord::Pruned(_) | LogRecord::EventsDeleted { .. } => return,
         };
     }
 }

@@ -36,22 +36,22 @@ pub(super) fn encode_version(version: u8, key: &str, body: &[u8]) -> (Vec<u8>, u
 
 /// Decodes a value that was read from a key; returns its body and its checksum.
 pub(super) fn decode<'a>(key: &str, bytes: &'a [u8]) -> Result<(&'a [u8], u64)> {
-    let Some((head, rest)) = bytes.split_at_checked(HEADER_BYTES) else {
+    let Some((header, rest)) = bytes.split_at_checked(HEADER_BYTES) else {
         return Err(corrupt_value_error(key, &format!("only {} bytes remain", bytes.len())));
     };
-    let stated = u64::from_le_bytes(head[4..].try_into().unwrap_or_default());
-    if head[..3] != *MAGIC || sum(head[3], rest) != stated {
+    let expected_sum = u64::from_le_bytes(header[4..].try_into().unwrap_or_default());
+    if header[..3] != *MAGIC || sum(header[3], rest) != expected_sum {
         return Err(corrupt_value_error(key, "the checksum does not match"));
     }
-    if head[3] > VERSION {
-        let message = format!("`{key}` has version {}, which is newer than the supported version {VERSION}", head[3]);
+    if header[3] > VERSION {
+        let message = format!("`{key}` has version {}, which is newer than the supported version {VERSION}", header[3]);
         return Err(Error::new(ErrorCode::CheckpointTooNew, message)
             .with_help("open it with the version that wrote it, or a newer one"));
     }
     let mut rest = ByteReader::new(rest);
     match rest.text() {
-        Some(own) if own == key => Ok((rest.rest(), stated)),
-        Some(own) => Err(corrupt_value_error(key, &format!("the value belongs to `{own}`"))),
+        Some(stored_key) if stored_key == key => Ok((rest.rest(), expected_sum)),
+        Some(stored_key) => Err(corrupt_value_error(key, &format!("the value belongs to `{stored_key}`"))),
         None => Err(corrupt_value_error(key, "the key in its envelope is missing")),
     }
 }
@@ -61,8 +61,8 @@ fn sum(version: u8, rest: &[u8]) -> u64 {
 }
 
 /// Returns the error of a corrupt value.
-pub(super) fn corrupt_value_error(key: &str, how: &str) -> Error {
-    Error::new(ErrorCode::CheckpointCorrupt, format!("`{key}` is corrupt: {how}"))
+pub(super) fn corrupt_value_error(key: &str, reason: &str) -> Error {
+    Error::new(ErrorCode::CheckpointCorrupt, format!("`{key}` is corrupt: {reason}"))
         .with_help("data that does not need this key is not affected; restore this key from a backup")
 }
 

@@ -29,7 +29,7 @@ const MAX_SYNCED_FOLDERS: usize = 4_096;
 /// Maximum number of attempts to rename a file into a folder that is being removed.
 const MAX_ATTEMPTS: usize = 64;
 /// Name and content of the file that identifies the folder and its format.
-const FORM: (&str, &str) = ("=form", "superstep keys 1\n");
+const FORMAT_FILE: (&str, &str) = ("=form", "superstep keys 1\n");
 /// Age after which a temporary file is assumed to belong to a dead process.
 const TEMP_FILE_MAX_AGE: Duration = Duration::from_secs(3_600);
 
@@ -149,10 +149,10 @@ impl Folder {
 
     /// Creates the folders, or checks that the folder belongs to this store.
     fn prepare(&self) -> Result<()> {
-        let form = self.root.join(FORM.0);
+        let format_file = self.root.join(FORMAT_FILE.0);
         let failed = |error: IoError| io_error(&error, &self.root);
-        match std::fs::read_to_string(&form) {
-            Ok(text) if text == FORM.1 => {}
+        match std::fs::read_to_string(&format_file) {
+            Ok(text) if text == FORMAT_FILE.1 => {}
             Ok(text) => {
                 let message = format!(
                     "`{}` has the format `{}`, which this version does not support",
@@ -174,7 +174,7 @@ impl Folder {
         for folder in [self.keys(), self.temp_folder()] {
             std::fs::create_dir_all(folder).map_err(failed)?;
         }
-        self.write(&form, FORM.1.as_bytes()).map_err(failed)?;
+        self.write(&format_file, FORMAT_FILE.1.as_bytes()).map_err(failed)?;
         if let Some(parent) = self.root.parent() {
             sync_folder(parent).map_err(failed)?;
         }
@@ -193,8 +193,8 @@ impl Folder {
     }
 
     fn write(&self, path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-        let moving = self.write_temp_file(&[bytes])?;
-        std::fs::rename(moving, path)?;
+        let temp_file = self.write_temp_file(&[bytes])?;
+        std::fs::rename(temp_file, path)?;
         sync_folder(&self.root)
     }
 
@@ -221,13 +221,13 @@ impl Folder {
         if put.if_absent && value_file::exists(path)? {
             return Ok(false);
         }
-        let moving =
-            self.write_temp_file(&[&value_file::head(put.ttl), value]).map_err(|error| io_error(&error, path))?;
-        let placed = self.rename_into_place(&moving, path, put.if_absent);
-        if !matches!(placed, Ok(true)) {
-            drop(std::fs::remove_file(moving));
+        let temp_file =
+            self.write_temp_file(&[&value_file::header(put.ttl), value]).map_err(|error| io_error(&error, path))?;
+        let renamed = self.rename_into_place(&temp_file, path, put.if_absent);
+        if !matches!(renamed, Ok(true)) {
+            drop(std::fs::remove_file(temp_file));
         }
-        if placed? {
+        if renamed? {
             self.sync(path)?;
             return Ok(true);
         }
@@ -235,15 +235,15 @@ impl Folder {
     }
 
     /// Renames a file into place; returns false if the key exists and must not be replaced.
-    fn rename_into_place(&self, moving: &Path, path: &Path, only_new: bool) -> Result<bool> {
+    fn rename_into_place(&self, temp_file: &Path, path: &Path, if_absent: bool) -> Result<bool> {
         let failed = |error: IoError| io_error(&error, path);
         for _ in 0..MAX_ATTEMPTS {
-            let moved = match only_new {
-                true => rename_if_absent(moving, path),
+            let renamed = match if_absent {
+                true => rename_if_absent(temp_file, path),
                 // Removing an expired file is a check and a removal; the lock prevents a replacement between the two.
-                false => self.lock(File::lock_shared).and_then(|_lock| std::fs::rename(moving, path)),
+                false => self.lock(File::lock_shared).and_then(|_lock| std::fs::rename(temp_file, path)),
             };
-            match moved {
+            match renamed {
                 Ok(()) => return Ok(true),
                 Err(error) if error.kind() == ErrorKind::NotFound => {
                     let folder = path.parent().unwrap_or(&self.root);
@@ -283,11 +283,11 @@ impl Folder {
     /// Syncs the folder of a file and, if they are not known to be synced, all parent folders up to the root.
     fn sync(&self, path: &Path) -> Result<()> {
         let Some(folder) = path.parent() else { return Ok(()) };
-        let is_known = self.synced().contains(folder);
+        let is_synced = self.synced().contains(folder);
         let mut synced = sync_folder(folder);
-        if !is_known {
-            for outer in folder.ancestors().skip(1).take_while(|outer| outer.starts_with(&self.root)) {
-                synced = synced.and_then(|()| sync_folder(outer));
+        if !is_synced {
+            for parent in folder.ancestors().skip(1).take_while(|parent| parent.starts_with(&self.root)) {
+                synced = synced.and_then(|()| sync_folder(parent));
             }
         }
         match synced {
@@ -304,7 +304,7 @@ impl Folder {
         if synced.len() >= MAX_SYNCED_FOLDERS {
             synced.clear();
         }
-        if !is_known {
+        if !is_synced {
             synced.insert(folder.to_owned());
         }
         Ok(())
@@ -347,7 +347,7 @@ fn rename_if_absent(from: &Path, to: &Path) -> std::io::Result<()> {
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
         // Not every filesystem supports this flag.
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => link_if_absent(from, to),
-        moved => Ok(moved?),
+        renamed => Ok(renamed?),
     }
 }
 
@@ -369,7 +369,7 @@ fn sync_folder(folder: &Path) -> std::io::Result<()> {
 
 /// Converts an I/O error.
 fn io_error(error: &IoError, path: &Path) -> Error {
-    let (message, help, may_help) = match error.kind() {
+    let (message, help, is_retryable) = match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => (
             format!("the disk of `{}` is full", path.display()),
             "this commit was not saved; all earlier acknowledged commits are saved; free some space, then continue the \
@@ -391,6 +391,6 @@ fn io_error(error: &IoError, path: &Path) -> Error {
     let cause: Box<dyn std::error::Error + Send + Sync> = error.to_string().into();
     Error::new(ErrorCode::StoreUnavailable, message)
         .with_help(help)
-        .with_retryable(may_help)
+        .with_retryable(is_retryable)
         .with_source(Arc::from(cause))
 }

@@ -41,14 +41,14 @@ fn read(tables: &ThreadTables, query: &EventsQuery, bodies: &mut LongValues) -> 
     let Some(first) = query.after.map_or(Some(0), |after| after.checked_add(1)) else { return Ok(Some(Vec::new())) };
     let selected = tables.events.range(first..).map(|(_, event)| event);
     let selected = selected.filter(|event| query.matches(event.number, event.run));
-    let (mut read, mut is_whole) = (Vec::new(), true);
+    let (mut read, mut is_complete) = (Vec::new(), true);
     for StoredEventRow { number, run, sum, body } in selected.take(query.limit.unwrap_or(usize::MAX)) {
-        match bodies.of(body) {
+        match bodies.get(body) {
             Some(body) => read.push(EventRow { number: *number, run: *run, body: body.to_vec() }.read(*sum)?),
-            None => is_whole = false,
+            None => is_complete = false,
         }
     }
-    Ok(is_whole.then_some(read))
+    Ok(is_complete.then_some(read))
 }
 
 /// Deletes events up to a number.
@@ -58,7 +58,7 @@ pub(super) async fn delete_up_to<K: KeyValue>(backend: &Backend<K>, thread: &Thr
         if log.tables.events.range(..=up_to).next().is_none() {
             return Ok(());
         }
-        if log.append(backend, LogRecord::Forgotten { up_to }).await? {
+        if log.append(backend, LogRecord::EventsDeleted { up_to }).await? {
             return compact_or_clean(backend, &mut log).await;
         }
     }

@@ -40,7 +40,7 @@ impl KeyBuilder {
     }
 
     /// Returns the prefix of all keys of the thread index.
-    pub(super) fn listed(&self) -> String {
+    pub(super) fn index_prefix(&self) -> String {
         self.at("threads/")
     }
 
@@ -49,7 +49,7 @@ impl KeyBuilder {
     }
 
     /// Returns the prefix of all keys inside threads.
-    pub(super) fn threads(&self) -> String {
+    pub(super) fn threads_prefix(&self) -> String {
         self.at("in/")
     }
 
@@ -68,7 +68,7 @@ impl KeyBuilder {
     }
 
     pub(super) fn record(&self, thread: &ThreadId, number: u64) -> String {
-        self.at(&record_place(thread, number))
+        self.at(&record_path(thread, number))
     }
 
     pub(super) fn base(&self, thread: &ThreadId, number: u64) -> String {
@@ -80,7 +80,7 @@ impl KeyBuilder {
     }
 
     pub(super) fn part(&self, thread: &ThreadId, name: &str) -> String {
-        self.at(&part_place(thread, name))
+        self.at(&part_path(thread, name))
     }
 }
 
@@ -88,7 +88,7 @@ impl KeyBuilder {
 #[derive(Debug, Clone, Copy)]
 pub(super) enum KeyKind {
     Base,
-    Life,
+    Ttl,
     Record,
     Part,
 }
@@ -97,7 +97,7 @@ impl KeyKind {
     fn name(self) -> &'static str {
         match self {
             Self::Base => "base",
-            Self::Life => "life",
+            Self::Ttl => "life",
             Self::Record => "log",
             Self::Part => "part",
         }
@@ -105,11 +105,11 @@ impl KeyKind {
 }
 
 /// Returns the path of a record, which is also stored in its envelope.
-pub(super) fn record_place(thread: &ThreadId, number: u64) -> String {
+pub(super) fn record_path(thread: &ThreadId, number: u64) -> String {
     format!("in/{thread}/log/{number:016x}")
 }
 
-pub(super) fn part_place(thread: &ThreadId, name: &str) -> String {
+pub(super) fn part_path(thread: &ThreadId, name: &str) -> String {
     format!("in/{thread}/part/{name}")
 }
 

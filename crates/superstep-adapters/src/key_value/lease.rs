@@ -26,8 +26,8 @@ pub(super) async fn acquire<K: KeyValue>(backend: &Arc<Backend<K>>, thread: &Thr
     log.refresh(backend).await?;
     backend.heartbeat_if_due().await?;
     for _ in 0..MAX_ATTEMPTS {
-        if let Some(taken) = try_acquire(backend, &mut log, run).await? {
-            return Ok(backend.history_cache.acquire(thread, taken));
+        if let Some(acquired) = try_acquire(backend, &mut log, run).await? {
+            return Ok(backend.history_cache.acquire(thread, acquired));
         }
     }
     Err(Error::new(
@@ -52,7 +52,7 @@ async fn try_acquire<K: KeyValue>(
         true => {
             LogRecord::Full(Box::new(ThreadTables { fence, lease_owner: Some(owner), ..log.tables.restarted(number) }))
         }
-        false => LogRecord::Taken { fence, owner },
+        false => LogRecord::Acquired { fence, owner },
     };
     let mut guard = KeyValueLeaseGuard { backend, thread: &log.thread.clone(), fence, is_disarmed: false };
     if !log.append(backend, record).await? {

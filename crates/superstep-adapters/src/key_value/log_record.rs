@@ -20,15 +20,15 @@ pub(super) enum LogRecord {
     /// The complete tables; earlier records are no longer needed. A log begins with such a record.
     Full(Box<ThreadTables>),
     /// A run acquired the lease.
-    Taken { fence: u64, owner: LeaseOwner },
+    Acquired { fence: u64, owner: LeaseOwner },
     /// The lease was released.
     Released { fence: u64 },
     /// A commit.
-    Saved { status: ThreadStatus, lasts: u64, lines: Vec<AddedRows>, events: Vec<StoredEventRow> },
+    Committed { status: ThreadStatus, ttl_millis: u64, histories: Vec<AddedRows>, events: Vec<StoredEventRow> },
     /// Old checkpoints were pruned.
     Pruned(Vec<RemovedRows>),
     /// Events up to a number were deleted.
-    Forgotten { up_to: u64 },
+    EventsDeleted { up_to: u64 },
 }
 
 /// Rows added to a history.
@@ -66,7 +66,7 @@ pub(super) struct RecordHeader {
 }
 
 impl LogRecord {
-    pub(super) fn is_whole(&self) -> bool {
+    pub(super) fn is_full(&self) -> bool {
         matches!(self, Self::Full(_))
     }
 
@@ -84,7 +84,7 @@ impl LogRecord {
                     out.list(tables.events.values(), ByteWriter::event);
                 }
             }
-            Self::Taken { fence, owner } => {
+            Self::Acquired { fence, owner } => {
                 out.number(2);
                 out.number(*fence);
                 write_owner(&mut out, *owner);
@@ -93,20 +93,20 @@ impl LogRecord {
                 out.number(3);
                 out.number(*fence);
             }
-            Self::Saved { status, lasts, lines, events } => {
+            Self::Committed { status, ttl_millis, histories, events } => {
                 out.number(if self.has_events() { 6 } else { 4 });
                 out.number(u64::from(status.number()));
-                out.number(*lasts);
-                out.list(lines.iter(), write_added);
+                out.number(*ttl_millis);
+                out.list(histories.iter(), write_added);
                 if self.has_events() {
                     out.list(events.iter(), ByteWriter::event);
                 }
             }
-            Self::Pruned(lines) => {
+            Self::Pruned(histories) => {
                 out.number(5);
-                out.list(lines.iter(), write_removed);
+                out.list(histories.iter(), write_removed);
             }
-            Self::Forgotten { up_to } => {
+            Self::EventsDeleted { up_to } => {
                 out.number(8);
                 out.number(*up_to);
             }
@@ -118,9 +118,9 @@ impl LogRecord {
     fn has_events(&self) -> bool {
         match self {
             Self::Full(tables) => tables.last_event > 0,
-            Self::Saved { events, .. } => !events.is_empty(),
-            Self::Forgotten { .. } => true,
-            Self::Taken { .. } | Self::Released { .. } | Self::Pruned(_) => false,
+            Self::Committed { events, .. } => !events.is_empty(),
+            Self::EventsDeleted { .. } => true,
+            Self::Acquired { .. } | Self::Released { .. } | Self::Pruned(_) => false,
         }
     }
 
@@ -138,12 +138,12 @@ fn read(body: &mut ByteReader<'_>) -> Option<(LogRecord, RecordHeader)> {
     let header = RecordHeader { writer: (body.number()?, body.number()?), before: body.number()? };
     let record = match body.number()? {
         1 => LogRecord::Full(Box::new(read_tables(body)?)),
-        2 => LogRecord::Taken { fence: body.number()?, owner: read_owner(body)? },
+        2 => LogRecord::Acquired { fence: body.number()?, owner: read_owner(body)? },
         3 => LogRecord::Released { fence: body.number()? },
         kind @ (4 | 6) => {
-            let (status, lasts, lines) = (read_status(body)??, body.number()?, body.list(read_added)?);
+            let (status, ttl_millis, histories) = (read_status(body)??, body.number()?, body.list(read_added)?);
             let events = if kind == 6 { body.list(ByteReader::event)? } else { Vec::new() };
-            LogRecord::Saved { status, lasts, lines, events }
+            LogRecord::Committed { status, ttl_millis, histories, events }
         }
         5 => LogRecord::Pruned(body.list(read_removed)?),
         7 => {
@@ -151,7 +151,7 @@ fn read(body: &mut ByteReader<'_>) -> Option<(LogRecord, RecordHeader)> {
             let events = body.list(ByteReader::event)?.into_iter().map(|event| (event.number, event)).collect();
             LogRecord::Full(Box::new(ThreadTables { last_event, events, ..tables }))
         }
-        8 => LogRecord::Forgotten { up_to: body.number()? },
+        8 => LogRecord::EventsDeleted { up_to: body.number()? },
         _ => return None,
     };
     Some((record, header))
@@ -180,8 +180,8 @@ fn write_tables(out: &mut ByteWriter, tables: &ThreadTables) {
         fence,
         lease_owner: owner,
         status,
-        ttl_millis: lasts,
-        histories: lines,
+        ttl_millis,
+        histories,
         recent,
         events: _,
         last_event: _,
@@ -191,10 +191,10 @@ fn write_tables(out: &mut ByteWriter, tables: &ThreadTables) {
         write_owner(out, *owner);
     }
     out.number(status.map_or(0, |status| u64::from(status.number())));
-    out.number(*lasts);
-    out.list(lines.iter(), |out, line| {
-        write_added(out, &whole_line(line));
-        out.list(line.retained_values.values(), ByteWriter::write_retained);
+    out.number(*ttl_millis);
+    out.list(histories.iter(), |out, history| {
+        write_added(out, &all_rows(history));
+        out.list(history.retained_values.values(), ByteWriter::write_retained);
     });
     out.list(recent.iter(), |out, (number, sum)| {
         out.number(*number);
@@ -203,27 +203,28 @@ fn write_tables(out: &mut ByteWriter, tables: &ThreadTables) {
 }
 
 /// Returns all rows of a history.
-fn whole_line(line: &HistoryTable) -> AddedRows {
+fn all_rows(history: &HistoryTable) -> AddedRows {
     AddedRows {
-        namespace: line.namespace.clone(),
-        names: Some(line.names.to_vec()),
-        rows: line.rows.values().cloned().collect(),
-        origins: line.origins.values().cloned().collect(),
-        parts: line.parts.values().cloned().collect(),
-        pending: line.pending.values().flatten().cloned().collect(),
+        namespace: history.namespace.clone(),
+        names: Some(history.names.to_vec()),
+        rows: history.rows.values().cloned().collect(),
+        origins: history.origins.values().cloned().collect(),
+        parts: history.parts.values().cloned().collect(),
+        pending: history.pending.values().flatten().cloned().collect(),
     }
 }
 
 fn read_tables(body: &mut ByteReader<'_>) -> Option<ThreadTables> {
     let (first_record, fence) = (body.number()?, body.number()?);
     let owner = if body.number()? == 1 { Some(read_owner(body)?) } else { None };
-    let (status, lasts) = (read_status(body)?, body.number()?);
-    let lines = body.list(|body| {
+    let (status, ttl_millis) = (read_status(body)?, body.number()?);
+    let histories = body.list(|body| {
         let added = read_added(body)?;
-        let mut line = HistoryTable::new(added.namespace.clone());
-        line.add(added);
-        line.retained_values = body.list(ByteReader::read_retained)?.into_iter().map(|row| (row.number, row)).collect();
-        Some(line)
+        let mut history = HistoryTable::new(added.namespace.clone());
+        history.add(added);
+        history.retained_values =
+            body.list(ByteReader::read_retained)?.into_iter().map(|row| (row.number, row)).collect();
+        Some(history)
     })?;
     let recent = body.list(|body| Some((body.number()?, body.number()?)))?.into();
     Some(ThreadTables {
@@ -231,8 +232,8 @@ fn read_tables(body: &mut ByteReader<'_>) -> Option<ThreadTables> {
         fence,
         lease_owner: owner,
         status,
-        ttl_millis: lasts,
-        histories: lines,
+        ttl_millis,
+        histories,
         recent,
         ..ThreadTables::default()
     })

@@ -15,7 +15,7 @@ use crate::change_log::{NonCheckpointRows, PruneRow, prune as decide};
 /// Maximum number of attempts while other processes write to the thread.
 const MAX_ATTEMPTS: usize = 64;
 /// Number of records beyond the needed ones after which the log is compacted.
-const SLACK: u64 = 16;
+const COMPACTION_SLACK: u64 = 16;
 
 /// Removes old checkpoints of every namespace of a thread.
 pub(super) async fn prune<K: KeyValue>(
@@ -41,7 +41,7 @@ pub(super) async fn prune<K: KeyValue>(
 
 /// Removes records and values that are no longer needed, also those left by dead processes.
 pub(super) async fn compact_or_clean<K: KeyValue>(backend: &Backend<K>, log: &mut ThreadLog) -> Result<()> {
-    if log.is_long(SLACK) { log.compact(backend).await } else { log.clear(backend).await }
+    if log.is_long(COMPACTION_SLACK) { log.compact(backend).await } else { log.clear(backend).await }
 }
 
 pub(super) fn concurrent_write_error(thread: &ThreadId, operation: &str) -> Error {
@@ -55,43 +55,43 @@ fn decide_all(
     retention: &Retention,
     bodies: &mut LongValues,
 ) -> Result<Option<(PruneReport, Vec<RemovedRows>)>> {
-    let (mut report, mut removed, mut is_known) = (PruneReport::default(), Vec::new(), true);
-    for line in &tables.histories {
-        let Some(candidates) = candidates(line, retention, bodies)? else {
-            is_known = false;
+    let (mut report, mut removed, mut is_complete) = (PruneReport::default(), Vec::new(), true);
+    for history in &tables.histories {
+        let Some(candidates) = candidates(history, retention, bodies)? else {
+            is_complete = false;
             continue;
         };
-        let holdings = NonCheckpointRows {
-            retained_values: line.retained_values.values().cloned().collect(),
-            parts: line.parts.iter().map(|(number, part)| (*number, (part.field, part.before))).collect(),
+        let other_rows = NonCheckpointRows {
+            retained_values: history.retained_values.values().cloned().collect(),
+            parts: history.parts.iter().map(|(number, part)| (*number, (part.field, part.before))).collect(),
         };
-        let pruning = decide(candidates, holdings, retention)?;
-        if pruning.removed.is_empty() {
+        let plan = decide(candidates, other_rows, retention)?;
+        if plan.removed.is_empty() {
             continue;
         }
-        let unneeded = line.parts.values().filter(|part| !pruning.parts.contains(&part.number));
-        report.checkpoints += pruning.removed.len();
-        report.bytes += pruning.bytes + unneeded.clone().map(|part| part.body.length()).sum::<u64>();
+        let unneeded = history.parts.values().filter(|part| !plan.parts.contains(&part.number));
+        report.checkpoints += plan.removed.len();
+        report.bytes += plan.bytes + unneeded.clone().map(|part| part.body.length()).sum::<u64>();
         removed.push(RemovedRows {
-            namespace: line.namespace.clone(),
-            checkpoints: pruning.removed,
-            heads: pruning.rewritten.into_iter().map(|row| (row.number, row.value_index)).collect(),
-            retained_values: pruning.retained_values,
+            namespace: history.namespace.clone(),
+            checkpoints: plan.removed,
+            heads: plan.rewritten.into_iter().map(|row| (row.number, row.value_index)).collect(),
+            retained_values: plan.retained_values,
             parts: unneeded.map(|part| part.number).collect(),
-            origins: line.origins.keys().filter(|number| !pruning.origins.contains(number)).copied().collect(),
+            origins: history.origins.keys().filter(|number| !plan.origins.contains(number)).copied().collect(),
         });
     }
-    Ok(is_known.then_some((report, removed)))
+    Ok(is_complete.then_some((report, removed)))
 }
 
-fn candidates(line: &HistoryTable, retention: &Retention, bodies: &mut LongValues) -> Result<Option<Vec<PruneRow>>> {
-    let (mut candidates, mut is_known) = (Vec::new(), true);
-    for row in line.rows.values() {
-        let origin = if retention.needs_run_info() { Some(read::origin(line, row)?) } else { None };
-        match read::pending(line, row, bodies)? {
+fn candidates(history: &HistoryTable, retention: &Retention, bodies: &mut LongValues) -> Result<Option<Vec<PruneRow>>> {
+    let (mut candidates, mut is_complete) = (Vec::new(), true);
+    for row in history.rows.values() {
+        let origin = if retention.needs_run_info() { Some(read::origin(history, row)?) } else { None };
+        match read::pending(history, row, bodies)? {
             Some(pending) => candidates.push(PruneRow::new(row.clone(), origin.as_deref(), &pending)),
-            None => is_known = false,
+            None => is_complete = false,
         }
     }
-    Ok(is_known.then_some(candidates))
+    Ok(is_complete.then_some(candidates))
 }

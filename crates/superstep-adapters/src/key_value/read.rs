@@ -13,7 +13,7 @@ use superstep_core::port::{CheckpointSelector, CheckpointTuple, HistoryQuery, Ke
 
 use super::backend::Backend;
 use super::envelope::corrupt_value_error as long_value_error;
-use super::keys::part_place;
+use super::keys::part_path;
 use super::thread_log::{ThreadLog, long_values};
 use super::thread_tables::{HistoryTable, ThreadTables, ValueBody};
 use crate::change_log::{
@@ -33,7 +33,7 @@ pub(super) struct LongValues {
 
 impl LongValues {
     /// Returns the bytes of a body if they are available; otherwise adds its name to the missing values.
-    pub(super) fn of<'a>(&'a mut self, body: &'a ValueBody) -> Option<&'a [u8]> {
+    pub(super) fn get<'a>(&'a mut self, body: &'a ValueBody) -> Option<&'a [u8]> {
         match body {
             ValueBody::Short(bytes) => Some(bytes),
             ValueBody::Long { name, .. } => {
@@ -52,7 +52,7 @@ pub(super) async fn with_bodies<K: KeyValue, T>(
     log: &mut ThreadLog,
     mut read: impl FnMut(&ThreadTables, &mut LongValues) -> Result<Option<T>>,
 ) -> Result<T> {
-    let (mut bodies, mut attempts, was_whole) = (LongValues::default(), 0, log.corruption.is_none());
+    let (mut bodies, mut attempts, was_readable) = (LongValues::default(), 0, log.corruption.is_none());
     loop {
         if let Some(done) = read(&log.tables, &mut bodies)? {
             return Ok(done);
@@ -66,9 +66,9 @@ pub(super) async fn with_bodies<K: KeyValue, T>(
             }
             // Another process may have pruned the value since the thread was read; the tables show that after reading
             // on.
-            let (before, key) = (log.next(), part_place(&log.thread, &name));
+            let (before, key) = (log.next(), part_path(&log.thread, &name));
             log.refresh_readable(backend).await?;
-            if was_whole {
+            if was_readable {
                 log.check_not_corrupt()?;
             }
             attempts += 1;
@@ -80,16 +80,18 @@ pub(super) async fn with_bodies<K: KeyValue, T>(
     }
 }
 
-fn find(line: &HistoryTable, at: CheckpointSelector) -> Option<&CheckpointRow> {
+fn find(history: &HistoryTable, at: CheckpointSelector) -> Option<&CheckpointRow> {
     match at {
-        CheckpointSelector::Latest | CheckpointSelector::NewerThan(_) => line.rows.last_key_value().map(|(_, row)| row),
-        CheckpointSelector::Id(id) => line.rows.get(line.numbers.get(&id)?),
+        CheckpointSelector::Latest | CheckpointSelector::NewerThan(_) => {
+            history.rows.last_key_value().map(|(_, row)| row)
+        }
+        CheckpointSelector::Id(id) => history.rows.get(history.numbers.get(&id)?),
     }
 }
 
 /// Returns the run info of a checkpoint.
-pub(super) fn origin(line: &HistoryTable, row: &CheckpointRow) -> Result<Arc<RunInfo>> {
-    match line.origins.get(&row.origin) {
+pub(super) fn origin(history: &HistoryTable, row: &CheckpointRow) -> Result<Arc<RunInfo>> {
+    match history.origins.get(&row.origin) {
         Some(origin) => Ok(Arc::new(RunInfoRow::read(&origin.body, row.header.id)?)),
         None => Err(corrupt_row_error(row.header.id, "the run info is missing")),
     }
@@ -98,102 +100,100 @@ pub(super) fn origin(line: &HistoryTable, row: &CheckpointRow) -> Result<Arc<Run
 /// Returns the pending entries of a checkpoint in the order in which they were written; `None` while a long value is
 /// missing.
 pub(super) fn pending(
-    line: &HistoryTable,
+    history: &HistoryTable,
     row: &CheckpointRow,
     bodies: &mut LongValues,
 ) -> Result<Option<Vec<PendingEntry>>> {
-    let (mut pending, mut is_whole) = (Vec::new(), true);
-    for pending_row in line.pending.get(&row.number).into_iter().flatten() {
-        match bodies.of(&pending_row.body) {
+    let (mut pending, mut is_complete) = (Vec::new(), true);
+    for pending_row in history.pending.get(&row.number).into_iter().flatten() {
+        match bodies.get(&pending_row.body) {
             Some(body) => {
                 let (task, slot) = (pending_row.task, pending_row.slot.clone());
                 pending
                     .push(PendingRow { checkpoint: row.number, task, slot, body: body.to_vec() }.read(row.header.id)?);
             }
-            None => is_whole = false,
+            None => is_complete = false,
         }
     }
-    Ok(is_whole.then_some(pending))
+    Ok(is_complete.then_some(pending))
 }
 
 /// Adds everything that the checkpoints still need; returns false while a long value is missing.
-fn fill(line: &HistoryTable, gather: &mut CheckpointAssembler, bodies: &mut LongValues) -> Result<bool> {
+fn fill(history: &HistoryTable, assembler: &mut CheckpointAssembler, bodies: &mut LongValues) -> Result<bool> {
     loop {
-        let needs = gather.missing_rows()?;
-        if needs.is_empty() {
+        let missing = assembler.missing_rows()?;
+        if missing.is_empty() {
             return Ok(true);
         }
-        let mut is_whole = true;
-        for need in needs {
-            match need {
-                MissingRows::Row(number) => add_missing_row(line, number, gather)?,
-                MissingRows::Values(number) => add_missing_values(line, number, gather)?,
-                MissingRows::Parts(number) => is_whole &= add_missing_parts(line, number, gather, bodies)?,
+        let mut is_complete = true;
+        for missing_row in missing {
+            match missing_row {
+                MissingRows::Row(number) => add_missing_row(history, number, assembler)?,
+                MissingRows::Values(number) => add_missing_values(history, number, assembler)?,
+                MissingRows::Parts(number) => is_complete &= add_missing_parts(history, number, assembler, bodies)?,
             }
         }
-        if !is_whole {
+        if !is_complete {
             return Ok(false);
         }
     }
 }
 
-fn add_missing_row(line: &HistoryTable, number: u64, gather: &mut CheckpointAssembler) -> Result<()> {
-    match line.rows.get(&number) {
-        Some(row) => gather.add_row(row.clone()),
-        None => Err(gather.corrupt_rows_error(None, &format!("checkpoint {number} of its history is missing"))),
+fn add_missing_row(history: &HistoryTable, number: u64, assembler: &mut CheckpointAssembler) -> Result<()> {
+    match history.rows.get(&number) {
+        Some(row) => assembler.add_row(row.clone()),
+        None => Err(assembler.corrupt_rows_error(None, &format!("checkpoint {number} of its history is missing"))),
     }
 }
 
-fn add_missing_values(line: &HistoryTable, number: u64, gather: &mut CheckpointAssembler) -> Result<()> {
-    let row = line.rows.get(&number).map(|row| &row.values);
-    match row.or_else(|| line.retained_values.get(&number).map(|retained| &retained.values)) {
+fn add_missing_values(history: &HistoryTable, number: u64, assembler: &mut CheckpointAssembler) -> Result<()> {
+    let row = history.rows.get(&number).map(|row| &row.values);
+    match row.or_else(|| history.retained_values.get(&number).map(|retained| &retained.values)) {
         Some(values) => {
-            gather.add_values(number, values.clone());
+            assembler.add_values(number, values.clone());
             Ok(())
         }
-        None => {
-            Err(gather
-                .corrupt_rows_error(None, &format!("the values of checkpoint {number} of its history are missing")))
-        }
+        None => Err(assembler
+            .corrupt_rows_error(None, &format!("the values of checkpoint {number} of its history are missing"))),
     }
 }
 
 /// Adds a part and the earlier parts that it builds on, unless they are present.
 fn add_missing_parts(
-    line: &HistoryTable,
+    history: &HistoryTable,
     number: u64,
-    gather: &mut CheckpointAssembler,
+    assembler: &mut CheckpointAssembler,
     bodies: &mut LongValues,
 ) -> Result<bool> {
-    let (mut next, mut is_whole) = (Some(ValueLocation::Part(number)), true);
+    let (mut next, mut is_complete) = (Some(ValueLocation::Part(number)), true);
     while let Some(ValueLocation::Part(number)) = next
-        && !gather.has_part(number)
+        && !assembler.has_part(number)
     {
-        let Some(part) = line.parts.get(&number) else {
-            return Err(gather.corrupt_rows_error(None, &format!("part {number} of its values is missing")));
+        let Some(part) = history.parts.get(&number) else {
+            return Err(assembler.corrupt_rows_error(None, &format!("part {number} of its values is missing")));
         };
         let Some(change) = read_change(&part.change) else {
-            return Err(gather.corrupt_rows_error(Some(part.field), "it is not a change"));
+            return Err(assembler.corrupt_rows_error(Some(part.field), "it is not a change"));
         };
         // A part builds on earlier ones only; following a later one could loop forever.
         next = part.before.filter(|before| !matches!(before, ValueLocation::Part(before) if *before >= number));
-        match bodies.of(&part.body) {
+        match bodies.get(&part.body) {
             Some(body) => {
                 let (field, before, body) = (part.field, part.before, body.to_vec());
-                gather.add_part(PartRow { number, field, before, change, body });
+                assembler.add_part(PartRow { number, field, before, change, body });
             }
-            None => is_whole = false,
+            None => is_complete = false,
         }
     }
-    Ok(is_whole)
+    Ok(is_complete)
 }
 
 /// Rejects reads behind the corrupt record of a thread. Readable are the checkpoint with this id and those before it;
 /// pending entries behind the corrupt record are lost.
 pub(super) fn check_readable(log: &ThreadLog, key: &HistoryKey, id: Option<CheckpointId>) -> Result<()> {
-    let line = log.tables.line(&key.1).map(|(_, line)| line);
-    match (line, id) {
-        (Some(line), Some(id)) if line.numbers.contains_key(&id) => Ok(()),
+    let history = log.tables.history(&key.1).map(|(_, history)| history);
+    match (history, id) {
+        (Some(history), Some(id)) if history.numbers.contains_key(&id) => Ok(()),
         _ => log.check_not_corrupt(),
     }
 }
@@ -205,20 +205,20 @@ pub(super) fn load(
     at: CheckpointSelector,
     bodies: &mut LongValues,
 ) -> Result<Option<Option<CheckpointTuple>>> {
-    let Some((_, line)) = tables.line(&key.1) else { return Ok(Some(None)) };
-    let Some(row) = find(line, at) else { return Ok(Some(None)) };
-    let (origin, pending) = (origin(line, row)?, pending(line, row, bodies)?);
-    let mut gather = CheckpointAssembler::new(&key.0, &key.1, line.names.clone());
+    let Some((_, history)) = tables.history(&key.1) else { return Ok(Some(None)) };
+    let Some(row) = find(history, at) else { return Ok(Some(None)) };
+    let (origin, pending) = (origin(history, row)?, pending(history, row, bodies)?);
+    let mut assembler = CheckpointAssembler::new(&key.0, &key.1, history.names.clone());
     if at == CheckpointSelector::NewerThan(row.header.id) {
         let Some(pending) = pending else { return Ok(None) };
-        return Ok(Some(Some(gather.without_values(row.clone(), &origin, pending)?)));
+        return Ok(Some(Some(assembler.without_values(row.clone(), &origin, pending)?)));
     }
-    let is_known = pending.is_some();
-    gather.request(row.clone(), origin, pending.unwrap_or_default())?;
-    if !fill(line, &mut gather, bodies)? || !is_known {
+    let has_pending = pending.is_some();
+    assembler.request(row.clone(), origin, pending.unwrap_or_default())?;
+    if !fill(history, &mut assembler, bodies)? || !has_pending {
         return Ok(None);
     }
-    Ok(Some(gather.finish()?.pop()))
+    Ok(Some(assembler.finish()?.pop()))
 }
 
 /// Loads a section of a history, newest first.
@@ -228,44 +228,44 @@ pub(super) fn history(
     query: &HistoryQuery,
     bodies: &mut LongValues,
 ) -> Result<Option<Vec<CheckpointTuple>>> {
-    let Some((_, line)) = tables.line(&key.1) else { return Ok(Some(Vec::new())) };
+    let Some((_, history)) = tables.history(&key.1) else { return Ok(Some(Vec::new())) };
     let before = match query.before {
         None => u64::MAX,
-        Some(id) => *line.numbers.get(&id).ok_or_else(|| change_log::checkpoint_not_found(id))?,
+        Some(id) => *history.numbers.get(&id).ok_or_else(|| change_log::checkpoint_not_found(id))?,
     };
-    let mut gather = CheckpointAssembler::new(&key.0, &key.1, line.names.clone());
-    let (mut origins, mut is_known, mut left) = (BTreeMap::new(), true, query.limit.unwrap_or(usize::MAX));
-    for row in line.rows.range(..before).rev().map(|(_, row)| row) {
-        if left == 0 {
+    let mut assembler = CheckpointAssembler::new(&key.0, &key.1, history.names.clone());
+    let (mut origins, mut has_pending, mut remaining) = (BTreeMap::new(), true, query.limit.unwrap_or(usize::MAX));
+    for row in history.rows.range(..before).rev().map(|(_, row)| row) {
+        if remaining == 0 {
             break;
         }
         let shared = match origins.get(&row.origin) {
             Some(shared) => Arc::clone(shared),
             None => {
-                let read = origin(line, row)?;
+                let read = origin(history, row)?;
                 origins.insert(row.origin, read.clone());
                 read
             }
         };
         if query.matches_columns(&row.header, &shared) {
-            let pending = pending(line, row, bodies)?;
-            is_known &= pending.is_some();
-            gather.request(row.clone(), shared, pending.unwrap_or_default())?;
-            left -= 1;
+            let pending = pending(history, row, bodies)?;
+            has_pending &= pending.is_some();
+            assembler.request(row.clone(), shared, pending.unwrap_or_default())?;
+            remaining -= 1;
         }
     }
-    if !fill(line, &mut gather, bodies)? || !is_known {
+    if !fill(history, &mut assembler, bodies)? || !has_pending {
         return Ok(None);
     }
-    gather.finish().map(Some)
+    assembler.finish().map(Some)
 }
 
 /// Returns a history as the history writer needs it.
 pub(super) fn entry(tables: &ThreadTables, key: &HistoryKey) -> Result<CachedHistory> {
-    let Some((number, line)) = tables.line(&key.1) else { return Ok(CachedHistory::default()) };
+    let Some((number, history)) = tables.history(&key.1) else { return Ok(CachedHistory::default()) };
     let base = base(tables, key, CheckpointSelector::Latest)?.unwrap_or_default();
-    let newest_part = line.parts.last_key_value().map_or(0, |(number, _)| *number);
-    let writer = HistoryWriter::new((base.number, newest_part), line.names.to_vec(), base);
+    let newest_part = history.parts.last_key_value().map_or(0, |(number, _)| *number);
+    let writer = HistoryWriter::new((base.number, newest_part), history.names.to_vec(), base);
     Ok(CachedHistory::new(Some(number as i64), writer))
 }
 
@@ -275,14 +275,14 @@ pub(super) fn base(
     key: &HistoryKey,
     at: CheckpointSelector,
 ) -> Result<Option<ParentCheckpoint>> {
-    let Some((_, line)) = tables.line(&key.1) else { return Ok(None) };
-    let Some(row) = find(line, at) else { return Ok(None) };
-    let mut gather = CheckpointAssembler::new(&key.0, &key.1, line.names.clone());
-    gather.request(row.clone(), origin(line, row)?, Vec::new())?;
+    let Some((_, history)) = tables.history(&key.1) else { return Ok(None) };
+    let Some(row) = find(history, at) else { return Ok(None) };
+    let mut assembler = CheckpointAssembler::new(&key.0, &key.1, history.names.clone());
+    assembler.request(row.clone(), origin(history, row)?, Vec::new())?;
     loop {
-        match gather.base()? {
+        match assembler.base()? {
             Ok(base) => return Ok(base),
-            Err(missing) => add_missing_row(line, missing, &mut gather)?,
+            Err(missing) => add_missing_row(history, missing, &mut assembler)?,
         }
     }
 }
@@ -295,8 +295,8 @@ pub(super) fn read_with_changes(
     bodies: &mut LongValues,
 ) -> Result<Option<Option<CheckpointWithChanges>>> {
     let Some(loaded) = load(tables, key, CheckpointSelector::Id(id), bodies)? else { return Ok(None) };
-    let (Some(loaded), Some((_, line)), Some(own)) =
-        (loaded, tables.line(&key.1), base(tables, key, CheckpointSelector::Id(id))?)
+    let (Some(loaded), Some((_, history)), Some(child)) =
+        (loaded, tables.history(&key.1), base(tables, key, CheckpointSelector::Id(id))?)
     else {
         return Ok(Some(None));
     };
@@ -304,6 +304,6 @@ pub(super) fn read_with_changes(
         None => Some(ParentCheckpoint::default()),
         Some(parent) => base(tables, key, CheckpointSelector::Id(parent))?,
     };
-    let changed_fields = parent.map(|parent| change_log::changed_fields(&line.names, &own, &parent));
+    let changed_fields = parent.map(|parent| change_log::changed_fields(&history.names, &child, &parent));
     Ok(Some(Some((loaded, changed_fields))))
 }

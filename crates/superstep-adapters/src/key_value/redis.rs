@@ -16,7 +16,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 
 /// Maximum number of keys per script, because the server runs nothing else during a script.
-const PAGE: usize = 512;
+const PAGE_SIZE: usize = 512;
 
 /// `KEYS`: the value, the set. `ARGV`: the value, `1` for only if new, time to live in milliseconds, the key.
 const PUT: &str = "
@@ -163,7 +163,7 @@ impl RedisKeyValue {
         format!("{}=", self.0.space)
     }
 
-    fn set(&self) -> String {
+    fn key_set(&self) -> String {
         format!("{}#", self.0.space)
     }
 
@@ -225,18 +225,18 @@ impl KeyValue for RedisKeyValue {
         if !is_valid_key(key) {
             return Err(Error::new(ErrorCode::InputInvalid, format!("`{key}` is not a valid key")));
         }
-        let lasts = put.ttl.map_or_else(String::new, |lasts| lasts.as_millis().clamp(1, 1 << 52).to_string());
-        let only_new = if put.if_absent { "1" } else { "0" };
-        let arguments = [value, only_new.as_bytes(), lasts.as_bytes(), key.as_bytes()].map(<[u8]>::to_vec);
-        let is_put: u8 = self.run(PUT, vec![self.values() + key, self.set()], arguments.to_vec()).await?;
+        let ttl = put.ttl.map_or_else(String::new, |ttl| ttl.as_millis().clamp(1, 1 << 52).to_string());
+        let if_absent = if put.if_absent { "1" } else { "0" };
+        let arguments = [value, if_absent.as_bytes(), ttl.as_bytes(), key.as_bytes()].map(<[u8]>::to_vec);
+        let is_put: u8 = self.run(PUT, vec![self.values() + key, self.key_set()], arguments.to_vec()).await?;
         Ok(is_put == 1)
     }
 
     async fn delete(&self, keys: &[String]) -> Result<()> {
-        for some in keys.chunks(PAGE) {
+        for page in keys.chunks(PAGE_SIZE) {
             let arguments =
-                std::iter::once(self.values().into_bytes()).chain(some.iter().map(|key| key.clone().into()));
-            self.run::<u8>(DELETE, vec![self.set()], arguments.collect()).await?;
+                std::iter::once(self.values().into_bytes()).chain(page.iter().map(|key| key.clone().into()));
+            self.run::<u8>(DELETE, vec![self.key_set()], arguments.collect()).await?;
         }
         Ok(())
     }
@@ -248,12 +248,12 @@ impl KeyValue for RedisKeyValue {
         let end = format!("({prefix}\u{7f}");
         while keys.len() < limit {
             let from = after.as_ref().map_or_else(|| format!("[{prefix}"), |after| format!("({after}"));
-            let most = PAGE.min(limit - keys.len());
-            let arguments = [self.values(), from, end.clone(), most.to_string()].map(String::into_bytes);
-            let some: Vec<String> = self.run(LIST, vec![self.set()], arguments.to_vec()).await?;
-            let is_last = some.len() < most;
-            after = some.last().cloned();
-            keys.extend(some);
+            let page_size = PAGE_SIZE.min(limit - keys.len());
+            let arguments = [self.values(), from, end.clone(), page_size.to_string()].map(String::into_bytes);
+            let page: Vec<String> = self.run(LIST, vec![self.key_set()], arguments.to_vec()).await?;
+            let is_last = page.len() < page_size;
+            after = page.last().cloned();
+            keys.extend(page);
             if is_last {
                 break;
             }
@@ -361,18 +361,18 @@ async fn warnings(mut manager: ConnectionManager) -> Vec<String> {
                 .to_owned(),
         ];
     };
-    let is = |name: &str, value: &str| settings.get(name).is_some_and(|current| current == value);
+    let has_setting = |name: &str, value: &str| settings.get(name).is_some_and(|current| current == value);
     let mut warnings = Vec::new();
-    if !is("appendonly", "yes") {
+    if !has_setting("appendonly", "yes") {
         warnings.push("`appendonly` is off: acknowledged supersteps are lost when the server stops".to_owned());
-    } else if !is("appendfsync", "always") {
+    } else if !has_setting("appendfsync", "always") {
         warnings.push(
             "`appendfsync` is not `always`: the supersteps of the last second may be lost when the machine of the \
              server fails"
                 .to_owned(),
         );
     }
-    if !is("maxmemory-policy", "noeviction") && !is("maxmemory", "0") {
+    if !has_setting("maxmemory-policy", "noeviction") && !has_setting("maxmemory", "0") {
         warnings.push(
             "`maxmemory-policy` is not `noeviction`: the server evicts saved data when its memory is full".to_owned(),
         );

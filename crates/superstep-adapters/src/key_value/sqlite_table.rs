@@ -24,7 +24,7 @@ const VERSION: i32 = 1;
 /// Maximum number of jobs in one transaction.
 const MAX_BATCH: usize = 256;
 /// Time that a transaction waits for the write lock of another process.
-const BUSY: Duration = Duration::from_secs(5);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// A key-value store in an SQLite file. Clones share one store.
 ///
@@ -65,13 +65,13 @@ impl SqliteKeyValue {
 
     async fn with_connection<T: Send + 'static>(
         &self,
-        effect: AccessMode,
+        access_mode: AccessMode,
         operation: impl FnMut(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T> {
         let (reply, response) = oneshot::channel();
         if let Some(jobs) = &self.0.jobs {
             // If the thread has ended, `reply` is dropped with the job and the caller receives an error.
-            drop(jobs.send(Box::new(FnJob { effect, operation, result: None, reply })));
+            drop(jobs.send(Box::new(FnJob { access_mode, operation, result: None, reply })));
         }
         response.await.unwrap_or_else(|_| {
             Err(Error::new(
@@ -120,14 +120,14 @@ impl KeyValue for SqliteKeyValue {
         // Batched puts run one after the other inside one transaction, so none of them sees a state between check and
         // insert.
         self.with_connection(AccessMode::Change, move |connection| {
-            if put.if_absent && is_there(connection, &key)? {
+            if put.if_absent && key_exists(connection, &key)? {
                 return Ok(false);
             }
-            let ends = put.ttl.map(|lasts| now().saturating_add(millis(lasts)));
+            let expires_at = put.ttl.map(|ttl| now().saturating_add(millis(ttl)));
             let insert = "INSERT INTO value (key, body, ends) VALUES (?1, ?2, ?3) \
                           ON CONFLICT (key) DO UPDATE SET body = excluded.body, ends = excluded.ends";
-            connection.prepare_cached(insert)?.execute(params![key, value, ends])?;
-            if ends.is_some() {
+            connection.prepare_cached(insert)?.execute(params![key, value, expires_at])?;
+            if expires_at.is_some() {
                 // Each put with a time to live also removes expired values.
                 connection.prepare_cached("DELETE FROM value WHERE ends <= ?1")?.execute([now()])?;
             }
@@ -160,13 +160,13 @@ impl KeyValue for SqliteKeyValue {
 }
 
 fn read(connection: &Connection, key: &str) -> rusqlite::Result<Option<Vec<u8>>> {
-    let one = "SELECT body FROM value WHERE key = ?1 AND (ends IS NULL OR ends > ?2)";
-    connection.prepare_cached(one)?.query_row(params![key, now()], |row| row.get(0)).optional()
+    let select = "SELECT body FROM value WHERE key = ?1 AND (ends IS NULL OR ends > ?2)";
+    connection.prepare_cached(select)?.query_row(params![key, now()], |row| row.get(0)).optional()
 }
 
-fn is_there(connection: &Connection, key: &str) -> rusqlite::Result<bool> {
-    let one = "SELECT 1 FROM value WHERE key = ?1 AND (ends IS NULL OR ends > ?2)";
-    connection.prepare_cached(one)?.exists(params![key, now()])
+fn key_exists(connection: &Connection, key: &str) -> rusqlite::Result<bool> {
+    let select = "SELECT 1 FROM value WHERE key = ?1 AND (ends IS NULL OR ends > ?2)";
+    connection.prepare_cached(select)?.exists(params![key, now()])
 }
 
 fn now() -> i64 {
@@ -200,8 +200,8 @@ impl OpenError {
 
 fn connect(path: &Path) -> Result<Connection, OpenError> {
     let mut connection = Connection::open(path)?;
-    connection.busy_timeout(BUSY)?;
-    if !wal::enable_wal(&connection, BUSY)? {
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    if !wal::enable_wal(&connection, BUSY_TIMEOUT)? {
         let message = format!("the filesystem of `{}` does not support a write-ahead log", path.display());
         return Err(OpenError::Rejected(Error::new(ErrorCode::StoreUnavailable, message).with_retryable(false)));
     }
@@ -246,22 +246,22 @@ enum AccessMode {
 
 /// A job of a transaction. Runs again from the start if the transaction is rolled back.
 trait WriterJob: Send {
-    fn effect(&self) -> AccessMode;
+    fn access_mode(&self) -> AccessMode;
     fn run(&mut self, connection: &Connection) -> rusqlite::Result<()>;
     /// Replies to the caller, with the error if the job failed.
     fn reply(self: Box<Self>, failure: Option<&Error>);
 }
 
 struct FnJob<F, T> {
-    effect: AccessMode,
+    access_mode: AccessMode,
     operation: F,
     result: Option<T>,
     reply: oneshot::Sender<Result<T>>,
 }
 
 impl<F: FnMut(&Connection) -> rusqlite::Result<T> + Send, T: Send> WriterJob for FnJob<F, T> {
-    fn effect(&self) -> AccessMode {
-        self.effect
+    fn access_mode(&self) -> AccessMode {
+        self.access_mode
     }
 
     fn run(&mut self, connection: &Connection) -> rusqlite::Result<()> {
@@ -313,7 +313,7 @@ impl WriterThread {
             self.connection = connect(&self.path).map_err(|error| error.describe(&self.path))?;
             self.write_failed = false;
         }
-        let changes = batch.iter().any(|job| job.effect() == AccessMode::Change);
+        let changes = batch.iter().any(|job| job.access_mode() == AccessMode::Change);
         let connection = &self.connection;
         let done = connection
             .prepare_cached(if changes { "BEGIN IMMEDIATE" } else { "BEGIN" })

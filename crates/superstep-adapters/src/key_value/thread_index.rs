@@ -16,7 +16,7 @@ use super::envelope::is_corruption;
 use super::thread_log::ThreadLog;
 
 const EXISTS: &str = "sure";
-const BRIEF: &str = "brief ";
+const EXISTS_WITH_TTL: &str = "brief ";
 const UNCERTAIN: &str = "doubt";
 
 /// State of a thread in the index.
@@ -24,7 +24,7 @@ const UNCERTAIN: &str = "doubt";
 pub(super) enum IndexState {
     Absent,
     /// The thread exists.
-    Sure,
+    Exists,
     /// The log of the thread has to be read.
     Uncertain,
 }
@@ -35,10 +35,10 @@ pub(super) async fn index_states<K: KeyValue>(backend: &Backend<K>, threads: &[T
     let (mut states, mut ttl_keys) = (Vec::with_capacity(threads.len()), Vec::new());
     for (thread, value) in threads.iter().zip(backend.get_each_checked(&keys).await?) {
         let value = value.map(|value| value.map(|value| String::from_utf8_lossy(&value).into_owned()));
-        let first_record = |text: &str| u64::from_str_radix(text.strip_prefix(BRIEF)?, 16).ok();
+        let first_record = |text: &str| u64::from_str_radix(text.strip_prefix(EXISTS_WITH_TTL)?, 16).ok();
         states.push(match value {
             Ok(None) => IndexState::Absent,
-            Ok(Some(text)) if text == EXISTS => IndexState::Sure,
+            Ok(Some(text)) if text == EXISTS => IndexState::Exists,
             Ok(Some(text)) => {
                 ttl_keys.extend(
                     first_record(&text).map(|first_record| (states.len(), backend.keys.ttl_key(thread, first_record))),
@@ -51,7 +51,7 @@ pub(super) async fn index_states<K: KeyValue>(backend: &Backend<K>, threads: &[T
     let (indexes, keys): (Vec<usize>, Vec<String>) = ttl_keys.into_iter().unzip();
     for (index, value) in indexes.into_iter().zip(backend.get_each_checked(&keys).await?) {
         if !matches!(value, Ok(None)) {
-            states[index] = IndexState::Sure;
+            states[index] = IndexState::Exists;
         }
     }
     Ok(states)
@@ -59,9 +59,9 @@ pub(super) async fn index_states<K: KeyValue>(backend: &Backend<K>, threads: &[T
 
 impl ThreadLog {
     /// Adds the thread to the index and renews its time to live; called before something is saved.
-    pub(super) async fn list<K: KeyValue>(&mut self, backend: &Backend<K>) -> Result<()> {
+    pub(super) async fn add_to_index<K: KeyValue>(&mut self, backend: &Backend<K>) -> Result<()> {
         self.renew_ttl(backend, self.tables.first_record).await?;
-        if self.listed == self.tables.fence {
+        if self.index_checked_fence == self.tables.fence {
             return Ok(());
         }
         // A process that deleted an earlier incarnation may remove the index entry late, so each run checks it once.
@@ -73,7 +73,7 @@ impl ThreadLog {
         if !exists || stored.as_deref() != Some(self.entry(backend, true).as_bytes()) {
             self.put_index_entry(backend, exists).await?;
         }
-        self.listed = self.tables.fence;
+        self.index_checked_fence = self.tables.fence;
         Ok(())
     }
 
@@ -96,7 +96,7 @@ impl ThreadLog {
         match (exists, backend.time_to_live) {
             (false, _) => UNCERTAIN.to_owned(),
             (true, None) => EXISTS.to_owned(),
-            (true, Some(_)) => format!("{BRIEF}{:016x}", self.tables.first_record),
+            (true, Some(_)) => format!("{EXISTS_WITH_TTL}{:016x}", self.tables.first_record),
         }
     }
 

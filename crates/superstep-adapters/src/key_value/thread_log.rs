@@ -12,16 +12,16 @@ use superstep_core::port::KeyValue;
 
 use super::backend::{Backend, PAGE};
 use super::envelope::{corrupt_value_error, decode, encode, is_corruption};
-use super::keys::{KeyKind, number_in, record_place};
+use super::keys::{KeyKind, number_in, record_path};
 use super::log_record::{LogRecord, RecordHeader};
 use super::thread_tables::ThreadTables;
 
 /// Maximum number of restarts because another process removed records during the read.
 const MAX_ATTEMPTS: usize = 8;
 /// Maximum number of puts of a record if responses are lost.
-const PUTS: usize = 5;
+const MAX_PUTS: usize = 5;
 /// Number of records per read: the first and the largest page size.
-const PAGES: (u64, u64) = (16, 256);
+const PAGE_SIZES: (u64, u64) = (16, 256);
 
 /// A thread with the records read so far.
 pub(super) struct ThreadLog {
@@ -37,7 +37,7 @@ pub(super) struct ThreadLog {
     /// The error of the next record if it is corrupt; the tables contain everything before it.
     pub(super) corruption: Option<Error>,
     /// Fence under which the thread index was last checked.
-    pub(super) listed: u64,
+    pub(super) index_checked_fence: u64,
     /// True if the index entry marks the thread as uncertain.
     pub(super) is_index_uncertain: bool,
 }
@@ -53,7 +53,7 @@ impl ThreadLog {
             last: 0,
             is_read: false,
             corruption,
-            listed: 0,
+            index_checked_fence: 0,
             is_index_uncertain: false,
         }
     }
@@ -75,27 +75,27 @@ impl ThreadLog {
     }
 
     /// Reads the thread if it has not been read by this process.
-    pub(super) async fn ensure<K: KeyValue>(&mut self, backend: &Backend<K>) -> Result<()> {
+    pub(super) async fn ensure_read<K: KeyValue>(&mut self, backend: &Backend<K>) -> Result<()> {
         if self.is_read { Ok(()) } else { self.refresh(backend).await }
     }
 
     /// Reads all new records. A corrupt record is an error, returned after all readable records before it are
     /// applied.
     pub(super) async fn read_all<K: KeyValue>(&mut self, backend: &Backend<K>) -> Result<()> {
-        self.is_read = self.is_read && self.is_last_there(backend).await?;
+        self.is_read = self.is_read && self.has_last_record(backend).await?;
         for _ in 0..MAX_ATTEMPTS {
-            let is_fresh = !self.is_read;
-            if is_fresh {
+            let is_first_read = !self.is_read;
+            if is_first_read {
                 self.begin(0);
                 self.is_read = false;
                 let Some(start) = self.find_start(backend).await? else { continue };
                 self.begin(start);
             }
-            match self.read_following(backend, is_fresh).await {
+            match self.read_following(backend, is_first_read).await {
                 Ok(true) => {}
                 Ok(false) => continue,
                 // The log may begin behind the corrupt record by now.
-                Err(error) if is_corruption(&error) && !is_fresh => {
+                Err(error) if is_corruption(&error) && !is_first_read => {
                     self.is_read = false;
                     continue;
                 }
@@ -121,14 +121,14 @@ impl ThreadLog {
 
     /// Returns true if the last record read is still stored. It is not if the thread was deleted and created again,
     /// if the store was restored to an earlier state, or if the record is corrupt.
-    async fn is_last_there<K: KeyValue>(&self, backend: &Backend<K>) -> Result<bool> {
+    async fn has_last_record<K: KeyValue>(&self, backend: &Backend<K>) -> Result<bool> {
         if self.next == self.base {
             return Ok(true);
         }
         let number = self.next - 1;
         match backend.get(&backend.keys.record(&self.thread, number)).await {
             Ok(Some(bytes)) => {
-                Ok(decode(&record_place(&self.thread, number), &bytes).is_ok_and(|(_, sum)| sum == self.last))
+                Ok(decode(&record_path(&self.thread, number), &bytes).is_ok_and(|(_, sum)| sum == self.last))
             }
             Ok(None) => Ok(false),
             Err(error) if is_corruption(&error) => Ok(false),
@@ -155,22 +155,22 @@ impl ThreadLog {
             return Ok(None);
         }
         // The tombstone of a thread that was deleted earlier has expired: its numbers are not used again.
-        if self.is_tombstone(backend, base).await? { Ok(Some(base + 1)) } else { Err(self.missing(base)) }
+        if self.is_tombstone(backend, base).await? { Ok(Some(base + 1)) } else { Err(self.missing_record_error(base)) }
     }
 
     /// Handles a first record with a number higher than expected, which is valid if that record has the complete
     /// tables.
     async fn start_at<K: KeyValue>(&self, backend: &Backend<K>, expected: u64, actual: u64) -> Result<Option<u64>> {
         let Some(bytes) = backend.get(&backend.keys.record(&self.thread, actual)).await? else { return Ok(None) };
-        let (record, ..) = LogRecord::from_bytes(&record_place(&self.thread, actual), &bytes)?;
-        if record.is_whole() {
-            mark(backend, &self.thread, actual).await?;
+        let (record, ..) = LogRecord::from_bytes(&record_path(&self.thread, actual), &bytes)?;
+        if record.is_full() {
+            put_base_marker(backend, &self.thread, actual).await?;
             return Ok(Some(actual));
         }
         // Another process may have created or cleared the thread between two of these requests.
-        let is_there = backend.has(&backend.keys.record(&self.thread, expected)).await?;
+        let exists = backend.has(&backend.keys.record(&self.thread, expected)).await?;
         let has_moved = !backend.base_numbers(&self.thread, Some(expected)).await?.is_empty();
-        if is_there || has_moved { Ok(None) } else { Err(self.missing(expected)) }
+        if exists || has_moved { Ok(None) } else { Err(self.missing_record_error(expected)) }
     }
 
     async fn is_tombstone<K: KeyValue>(&self, backend: &Backend<K>, base: u64) -> Result<bool> {
@@ -180,19 +180,19 @@ impl ThreadLog {
     }
 
     /// Applies all following records; returns false if records to be read have just been removed.
-    async fn read_following<K: KeyValue>(&mut self, backend: &Backend<K>, is_fresh: bool) -> Result<bool> {
-        let mut size = if is_fresh { PAGES.0 } else { 1 };
+    async fn read_following<K: KeyValue>(&mut self, backend: &Backend<K>, is_first_read: bool) -> Result<bool> {
+        let mut size = if is_first_read { PAGE_SIZES.0 } else { 1 };
         loop {
             let first = self.next;
             // One more record than is applied: a gap shows by a record behind it.
             let keys: Vec<String> = (first..=first + size).map(|at| backend.keys.record(&self.thread, at)).collect();
             let mut values = backend.get_each_checked(&keys).await?;
-            let there = values.iter().take_while(|value| !is_absent(value)).count().min(size as usize);
-            for value in values.drain(..there) {
+            let present = values.iter().take_while(|value| !is_absent(value)).count().min(size as usize);
+            for value in values.drain(..present) {
                 self.apply_bytes(&value?.unwrap_or_default())?;
             }
-            if (there as u64) < size {
-                let is_end = values[1..].iter().all(is_absent) && !(is_fresh && self.has_later(backend).await?);
+            if (present as u64) < size {
+                let is_end = values[1..].iter().all(is_absent) && !(is_first_read && self.has_later(backend).await?);
                 if is_end {
                     return Ok(true);
                 }
@@ -203,11 +203,11 @@ impl ThreadLog {
                             self.is_read = false;
                             Ok(false)
                         }
-                        None => Err(self.missing(self.next)),
+                        None => Err(self.missing_record_error(self.next)),
                     };
                 }
             }
-            size = (size * 4).clamp(PAGES.0, PAGES.1);
+            size = (size * 4).clamp(PAGE_SIZES.0, PAGE_SIZES.1);
         }
     }
 
@@ -220,10 +220,10 @@ impl ThreadLog {
 
     /// Decodes and applies the next record.
     fn apply_bytes(&mut self, bytes: &[u8]) -> Result<()> {
-        let key = record_place(&self.thread, self.next);
+        let key = record_path(&self.thread, self.next);
         let (record, header, sum) = LogRecord::from_bytes(&key, bytes)?;
         let is_first = self.next == self.base;
-        if !record.is_whole() && (is_first || header.before != self.last) {
+        if !record.is_full() && (is_first || header.before != self.last) {
             return Err(corrupt_value_error(&key, "it does not follow the previous record"));
         }
         self.apply(record, sum);
@@ -235,16 +235,17 @@ impl ThreadLog {
         (self.next, self.last) = (self.next + 1, sum);
     }
 
-    fn missing(&self, number: u64) -> Error {
-        corrupt_value_error(&record_place(&self.thread, number), "this record is missing")
+    fn missing_record_error(&self, number: u64) -> Error {
+        corrupt_value_error(&record_path(&self.thread, number), "this record is missing")
     }
 
     /// Appends a record. Returns false if other records were written first, which have then been read: the caller has
     /// to decide again.
     pub(super) async fn append<K: KeyValue>(&mut self, backend: &Backend<K>, record: LogRecord) -> Result<bool> {
         let number = self.next;
-        let header = RecordHeader { writer: backend.unique(), before: if record.is_whole() { 0 } else { self.last } };
-        let (bytes, sum) = record.to_bytes(&record_place(&self.thread, number), header);
+        let header =
+            RecordHeader { writer: backend.next_unique(), before: if record.is_full() { 0 } else { self.last } };
+        let (bytes, sum) = record.to_bytes(&record_path(&self.thread, number), header);
         let key = backend.keys.record(&self.thread, number);
         let Some(is_put) = self.put_new(backend, &key, &bytes).await? else {
             self.is_read = false;
@@ -275,12 +276,12 @@ impl ThreadLog {
     async fn put_new<K: KeyValue>(&self, backend: &Backend<K>, key: &str, bytes: &[u8]) -> Result<Option<bool>> {
         let mut attempts = 0;
         loop {
-            if !self.is_last_there(backend).await? {
+            if !self.has_last_record(backend).await? {
                 return Ok(None);
             }
             attempts += 1;
             match backend.try_put_new(key, bytes).await {
-                Err(error) if error.is_retryable() && attempts < PUTS => {}
+                Err(error) if error.is_retryable() && attempts < MAX_PUTS => {}
                 done => return done.map(Some),
             }
         }
@@ -299,7 +300,7 @@ impl ThreadLog {
 
     /// Marks a record with complete tables as the beginning of the log.
     pub(super) async fn begin_at<K: KeyValue>(&mut self, backend: &Backend<K>, number: u64) -> Result<()> {
-        mark(backend, &self.thread, number).await?;
+        put_base_marker(backend, &self.thread, number).await?;
         self.base = self.base.max(number);
         Ok(())
     }
@@ -317,8 +318,9 @@ impl ThreadLog {
             .filter_map(|body| body.name().map(|name| backend.keys.part(&self.thread, name)))
             .collect();
         // A value with a later number may belong to a record that is about to be written.
-        let is_left = |key: &str| number_in(key).is_some_and(|number| number < self.next) && !referenced.contains(key);
-        backend.clear(&self.thread, KeyKind::Part, is_left).await
+        let is_unreferenced =
+            |key: &str| number_in(key).is_some_and(|number| number < self.next) && !referenced.contains(key);
+        backend.clear(&self.thread, KeyKind::Part, is_unreferenced).await
     }
 
     /// Returns true if the log should be compacted: it has far more records than the thread has checkpoints.
@@ -373,7 +375,7 @@ fn is_absent(value: &Result<Option<Vec<u8>>>) -> bool {
 const PRESENT: &[u8] = b"there";
 const TOMBSTONE: &[u8] = b"grave";
 
-async fn mark<K: KeyValue>(backend: &Backend<K>, thread: &ThreadId, number: u64) -> Result<()> {
+async fn put_base_marker<K: KeyValue>(backend: &Backend<K>, thread: &ThreadId, number: u64) -> Result<()> {
     let key = backend.keys.base(thread, number);
     let (bytes, _) = encode(backend.keys.relative_key(&key), PRESENT);
     backend.put(&key, &bytes, None).await
@@ -386,8 +388,8 @@ pub(super) async fn long_values<K: KeyValue>(
     names: &[String],
 ) -> Result<Vec<Option<Vec<u8>>>> {
     let mut values = Vec::with_capacity(names.len());
-    for some in names.chunks(PAGE / 8) {
-        let keys: Vec<String> = some.iter().map(|name| backend.keys.part(thread, name)).collect();
+    for page in names.chunks(PAGE / 8) {
+        let keys: Vec<String> = page.iter().map(|name| backend.keys.part(thread, name)).collect();
         for (key, value) in keys.iter().zip(backend.get_many(&keys).await?) {
             let relative = backend.keys.relative_key(key);
             values.push(value.map(|value| decode(relative, &value).map(|(body, _)| body.to_vec())).transpose()?);

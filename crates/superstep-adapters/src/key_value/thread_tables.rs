@@ -13,7 +13,7 @@ use super::log_record::{AddedRows, LogRecord, RemovedRows};
 use crate::change_log::{CheckpointRow, RetainedValuesRow, RunInfoRow, ValueLocation};
 
 /// Number of recent records whose checksums are stored.
-const RECENT: usize = 64;
+const MAX_RECENT: usize = 64;
 
 /// All rows of a thread.
 #[derive(Debug, Clone, Default)]
@@ -122,40 +122,40 @@ impl ThreadTables {
     pub(super) fn apply(&mut self, record: LogRecord, number: u64, sum: u64) {
         match record {
             LogRecord::Full(tables) => *self = *tables,
-            LogRecord::Taken { fence, owner } => (self.fence, self.lease_owner) = (fence, Some(owner)),
+            LogRecord::Acquired { fence, owner } => (self.fence, self.lease_owner) = (fence, Some(owner)),
             LogRecord::Released { fence } if fence == self.fence => self.lease_owner = None,
             LogRecord::Released { .. } => {}
-            LogRecord::Saved { status, lasts, lines, events } => {
-                (self.status, self.ttl_millis) = (Some(status), lasts);
+            LogRecord::Committed { status, ttl_millis, histories, events } => {
+                (self.status, self.ttl_millis) = (Some(status), ttl_millis);
                 for event in events {
                     self.last_event = event.number;
                     self.events.insert(event.number, event);
                 }
-                lines.into_iter().for_each(|added| self.line_mut(&added.namespace).add(added));
+                histories.into_iter().for_each(|added| self.history_mut(&added.namespace).add(added));
             }
-            LogRecord::Pruned(lines) => {
-                lines.into_iter().for_each(|removed| self.line_mut(&removed.namespace).remove(removed));
+            LogRecord::Pruned(histories) => {
+                histories.into_iter().for_each(|removed| self.history_mut(&removed.namespace).remove(removed));
             }
-            LogRecord::Forgotten { up_to } => self.events.retain(|number, _| *number > up_to),
+            LogRecord::EventsDeleted { up_to } => self.events.retain(|number, _| *number > up_to),
         }
         self.recent.push_back((number, sum));
-        if self.recent.len() > RECENT {
+        if self.recent.len() > MAX_RECENT {
             self.recent.pop_front();
         }
     }
 
-    /// Returns empty tables for the incarnation that begins with this record; fence and recent records are kept.
-    pub(super) fn restarted(&self, life: u64) -> Self {
-        Self { first_record: life, fence: self.fence, recent: self.recent.clone(), ..Self::default() }
+    /// Returns empty tables for the incarnation that begins with this record; keeps the fence and the recent records.
+    pub(super) fn restarted(&self, first_record: u64) -> Self {
+        Self { first_record, fence: self.fence, recent: self.recent.clone(), ..Self::default() }
     }
 
     /// Returns a history and its index, which never changes.
-    pub(super) fn line(&self, namespace: &CheckpointNamespace) -> Option<(usize, &HistoryTable)> {
-        self.histories.iter().enumerate().find(|(_, line)| line.namespace == *namespace)
+    pub(super) fn history(&self, namespace: &CheckpointNamespace) -> Option<(usize, &HistoryTable)> {
+        self.histories.iter().enumerate().find(|(_, history)| history.namespace == *namespace)
     }
 
-    fn line_mut(&mut self, namespace: &CheckpointNamespace) -> &mut HistoryTable {
-        let index = match self.line(namespace) {
+    fn history_mut(&mut self, namespace: &CheckpointNamespace) -> &mut HistoryTable {
+        let index = match self.history(namespace) {
             Some((index, _)) => index,
             None => {
                 self.histories.push(HistoryTable::new(namespace.clone()));
@@ -166,24 +166,24 @@ impl ThreadTables {
     }
 
     pub(super) fn checkpoints(&self) -> usize {
-        self.histories.iter().map(|line| line.rows.len()).sum()
+        self.histories.iter().map(|history| history.rows.len()).sum()
     }
 
     /// Returns the bodies of all values that may be long.
     pub(super) fn bodies(&self) -> impl Iterator<Item = &ValueBody> {
-        let of_lines = self.histories.iter().flat_map(|line| {
-            let parts = line.parts.values().map(|part| &part.body);
-            parts.chain(line.pending.values().flatten().map(|pending| &pending.body))
+        let history_bodies = self.histories.iter().flat_map(|history| {
+            let parts = history.parts.values().map(|part| &part.body);
+            parts.chain(history.pending.values().flatten().map(|pending| &pending.body))
         });
-        of_lines.chain(self.events.values().map(|event| &event.body))
+        history_bodies.chain(self.events.values().map(|event| &event.body))
     }
 
     pub(super) fn bodies_mut(&mut self) -> impl Iterator<Item = &mut ValueBody> {
-        let of_lines = self.histories.iter_mut().flat_map(|line| {
-            let parts = line.parts.values_mut().map(|part| &mut part.body);
-            parts.chain(line.pending.values_mut().flatten().map(|pending| &mut pending.body))
+        let history_bodies = self.histories.iter_mut().flat_map(|history| {
+            let parts = history.parts.values_mut().map(|part| &mut part.body);
+            parts.chain(history.pending.values_mut().flatten().map(|pending| &mut pending.body))
         });
-        of_lines.chain(self.events.values_mut().map(|event| &mut event.body))
+        history_bodies.chain(self.events.values_mut().map(|event| &mut event.body))
     }
 }
 

@@ -6,7 +6,7 @@ use superstep_core::port::{CheckpointerStats, KeyValue, ThreadStatus, ThreadsQue
 
 use super::backend::{Backend, PAGE};
 use super::envelope::{encode, is_corruption};
-use super::keys::{part_name, part_place};
+use super::keys::{part_name, part_path};
 use super::lease::check_not_leased;
 use super::log_record::LogRecord;
 use super::thread_index::{IndexState, index_states};
@@ -16,7 +16,7 @@ use super::thread_tables::{ThreadTables, ValueBody};
 /// Maximum number of attempts to delete or copy a thread while other processes write to it.
 const MAX_ATTEMPTS: usize = 64;
 
-fn written_again(thread: &ThreadId) -> Error {
+fn concurrent_write_error(thread: &ThreadId) -> Error {
     Error::new(ErrorCode::StoreUnavailable, format!("thread `{thread}` was repeatedly written during the operation"))
         .with_help("nothing was changed; try again")
         .with_thread(Some(thread))
@@ -48,7 +48,7 @@ pub(super) async fn delete_thread<K: KeyValue>(backend: &Backend<K>, thread: &Th
             return Ok(());
         }
     }
-    Err(written_again(thread))
+    Err(concurrent_write_error(thread))
 }
 
 /// Copies a thread to one that does not exist yet.
@@ -63,9 +63,9 @@ pub(super) async fn copy_thread<K: KeyValue>(backend: &Backend<K>, from: &Thread
             return Err(errors::thread_already_exists(to));
         }
         let number = log.next();
-        let ThreadTables { histories: lines, events, last_event, .. } = source.0;
+        let ThreadTables { histories, events, last_event, .. } = source.0;
         let mut copy = ThreadTables {
-            histories: lines,
+            histories,
             events,
             last_event,
             ttl_millis: backend.ttl_millis(),
@@ -75,8 +75,8 @@ pub(super) async fn copy_thread<K: KeyValue>(backend: &Backend<K>, from: &Thread
         copy.status =
             source.0.status.map(|status| if status == ThreadStatus::Busy { ThreadStatus::Idle } else { status });
         for (body, value) in copy.bodies_mut().filter(|body| body.name().is_some()).zip(source.1) {
-            let name = part_name(number, backend.unique());
-            let (bytes, _) = encode(&part_place(to, &name), &value);
+            let name = part_name(number, backend.next_unique());
+            let (bytes, _) = encode(&part_path(to, &name), &value);
             backend.put(&backend.keys.part(to, &name), &bytes, None).await?;
             *body = ValueBody::Long { name, length: value.len() as u64 };
         }
@@ -89,7 +89,7 @@ pub(super) async fn copy_thread<K: KeyValue>(backend: &Backend<K>, from: &Thread
             return log.put_index_entry(backend, true).await;
         }
     }
-    Err(written_again(to))
+    Err(concurrent_write_error(to))
 }
 
 /// Returns a thread with all its long values, in the order of its bodies; `None` if it was pruned during the read.
@@ -115,21 +115,21 @@ async fn read_all<K: KeyValue>(
 
 /// Lists the ids of threads in ascending order.
 pub(super) async fn threads<K: KeyValue>(backend: &Backend<K>, query: &ThreadsQuery) -> Result<Vec<ThreadId>> {
-    let (folder, most) = (backend.keys.listed(), query.limit.unwrap_or(usize::MAX));
+    let (folder, limit) = (backend.keys.index_prefix(), query.limit.unwrap_or(usize::MAX));
     let mut after = query.after.as_ref().map(|thread| backend.keys.index_key(thread));
     let mut threads = Vec::new();
-    while threads.len() < most {
+    while threads.len() < limit {
         let keys = backend.list(&folder, after.as_deref(), PAGE).await?;
         let Some(last) = keys.last() else { break };
         after = Some(last.clone());
         let listed: Vec<ThreadId> = keys.iter().map(|key| ThreadId::from(&key[folder.len()..])).collect();
         for (thread, state) in listed.iter().zip(index_states(backend, &listed).await?) {
-            let is_there = match state {
+            let thread_exists = match state {
                 IndexState::Absent => false,
-                IndexState::Sure => true,
-                IndexState::Uncertain => threads.len() < most && exists(backend, thread).await?,
+                IndexState::Exists => true,
+                IndexState::Uncertain => threads.len() < limit && exists(backend, thread).await?,
             };
-            if is_there && threads.len() < most {
+            if thread_exists && threads.len() < limit {
                 threads.push(thread.clone());
             }
         }
@@ -165,15 +165,15 @@ pub(super) async fn stats<K: KeyValue>(backend: &Backend<K>) -> Result<Checkpoin
     Ok(stats)
 }
 
-fn bytes(line: &super::thread_tables::HistoryTable) -> u64 {
-    let values = line.rows.values().map(|row| row.values.len() as u64);
-    let retained = line.retained_values.values().map(|row| row.values.len() as u64);
-    values.chain(retained).chain(line.parts.values().map(|part| part.body.length())).sum()
+fn bytes(history: &super::thread_tables::HistoryTable) -> u64 {
+    let values = history.rows.values().map(|row| row.values.len() as u64);
+    let retained = history.retained_values.values().map(|row| row.values.len() as u64);
+    values.chain(retained).chain(history.parts.values().map(|part| part.body.length())).sum()
 }
 
 /// Removes the remains of expired threads and returns their number.
 pub(super) async fn sweep<K: KeyValue>(backend: &Backend<K>) -> Result<usize> {
-    let (folder, mut after, mut removed) = (backend.keys.threads(), None::<String>, 0);
+    let (folder, mut after, mut removed) = (backend.keys.threads_prefix(), None::<String>, 0);
     loop {
         let keys = backend.list(&folder, after.as_deref(), PAGE).await?;
         let mut threads: Vec<ThreadId> =
@@ -182,7 +182,7 @@ pub(super) async fn sweep<K: KeyValue>(backend: &Backend<K>) -> Result<usize> {
         let Some(last) = threads.last() else { return Ok(removed) };
         after = Some(backend.keys.range_end(last.as_str()));
         for (thread, state) in threads.iter().zip(index_states(backend, &threads).await?) {
-            if state != IndexState::Sure && delete_if_expired(backend, thread, state).await? {
+            if state != IndexState::Exists && delete_if_expired(backend, thread, state).await? {
                 removed += 1;
             }
         }
@@ -203,7 +203,7 @@ async fn delete_if_expired<K: KeyValue>(backend: &Backend<K>, thread: &ThreadId,
         log.put_index_entry(backend, false).await?;
     }
     // A thread that was deleted but not removed completely, because the process died, is not counted.
-    let is_left = log.tables.status.is_none() && log.length() > 1 && !log.is_leased(backend).await?;
-    let is_deleted = (is_expired || is_left) && log.write_tombstone(backend).await?;
+    let is_partially_deleted = log.tables.status.is_none() && log.length() > 1 && !log.is_leased(backend).await?;
+    let is_deleted = (is_expired || is_partially_deleted) && log.write_tombstone(backend).await?;
     Ok(is_deleted && is_expired)
 }

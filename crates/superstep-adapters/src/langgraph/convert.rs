@@ -1,7 +1,7 @@
 //! Conversion of LangGraph rows to a thread: checkpoints, values, next tasks, and the namespaces of subgraphs.
 //!
 //! Checkpoint ids are unchanged. Task ids are computed again, so the namespaces of subgraphs change. Pending writes are
-//! converted in `pending`.
+//! converted in `pending_writes`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

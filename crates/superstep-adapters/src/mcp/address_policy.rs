@@ -13,9 +13,9 @@ use superstep_core::error::{Error, ErrorCode, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AddressPolicy {
     /// Any address: the host is explicitly allowed.
-    Anywhere,
+    Any,
     /// Addresses of this machine.
-    Here,
+    Loopback,
     /// Public addresses.
     Public,
 }
@@ -23,8 +23,8 @@ pub(super) enum AddressPolicy {
 impl AddressPolicy {
     fn has(self, address: IpAddr) -> bool {
         match self {
-            Self::Anywhere => true,
-            Self::Here => address.is_loopback(),
+            Self::Any => true,
+            Self::Loopback => address.is_loopback(),
             Self::Public => is_public(address),
         }
     }
@@ -53,9 +53,9 @@ pub(super) fn check(address: &str, allowed: &[String]) -> Result<(Url, AddressPo
     let is_allowed = allowed.iter().any(|entry| *entry == host || *entry == format!("{host}:{port}"));
     let literal: Option<IpAddr> = host.parse().ok();
     let reach = match literal {
-        _ if is_allowed => AddressPolicy::Anywhere,
-        Some(address) if address.is_loopback() => AddressPolicy::Here,
-        None if host == "localhost" => AddressPolicy::Here,
+        _ if is_allowed => AddressPolicy::Any,
+        Some(address) if address.is_loopback() => AddressPolicy::Loopback,
+        None if host == "localhost" => AddressPolicy::Loopback,
         _ => AddressPolicy::Public,
     };
     if literal.is_some_and(|address| !reach.has(address)) {
@@ -131,9 +131,9 @@ mod tests {
         for (address, expected) in [
             ("https://tools.example.com/mcp", Some(AddressPolicy::Public)),
             ("http://tools.example.com/mcp", None),
-            ("http://localhost:8080/mcp", Some(AddressPolicy::Here)),
-            ("http://127.0.0.1:8080/mcp", Some(AddressPolicy::Here)),
-            ("http://[::1]:8080/mcp", Some(AddressPolicy::Here)),
+            ("http://localhost:8080/mcp", Some(AddressPolicy::Loopback)),
+            ("http://127.0.0.1:8080/mcp", Some(AddressPolicy::Loopback)),
+            ("http://[::1]:8080/mcp", Some(AddressPolicy::Loopback)),
             ("https://10.0.0.1/mcp", None),
             ("https://169.254.169.254/latest", None),
             ("https://[fd00::1]/mcp", None),
@@ -144,9 +144,9 @@ mod tests {
         ] {
             assert_eq!(reach(address, &[]), expected, "{address}");
         }
-        assert_eq!(reach("http://10.0.0.1:81/mcp", &["10.0.0.1:81"]), Some(AddressPolicy::Anywhere));
+        assert_eq!(reach("http://10.0.0.1:81/mcp", &["10.0.0.1:81"]), Some(AddressPolicy::Any));
         assert_eq!(reach("http://10.0.0.1:82/mcp", &["10.0.0.1:81"]), None);
-        assert_eq!(reach("http://tools.internal/mcp", &["tools.internal"]), Some(AddressPolicy::Anywhere));
+        assert_eq!(reach("http://tools.internal/mcp", &["tools.internal"]), Some(AddressPolicy::Any));
     }
 
     /// R-FWK-84: private and reserved addresses are not public.

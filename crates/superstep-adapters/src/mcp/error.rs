@@ -14,7 +14,7 @@ use superstep_core::error::{Error, ErrorCode};
 use super::diagnostics::sanitize_terminal_text;
 
 /// Maximum number of characters of foreign text in an error.
-const REPEATED: usize = 1000;
+const MAX_QUOTED_CHARS: usize = 1000;
 
 /// Returns the error of a server.
 pub(super) fn server_error(server: &str, problem: impl std::fmt::Display) -> Error {
@@ -119,7 +119,7 @@ fn without_queries(text: &str) -> String {
 }
 
 fn truncate(text: &str) -> String {
-    let end = text.char_indices().nth(REPEATED).map_or(text.len(), |(end, _)| end);
+    let end = text.char_indices().nth(MAX_QUOTED_CHARS).map_or(text.len(), |(end, _)| end);
     sanitize_terminal_text(&text[..end])
 }
 

@@ -130,7 +130,8 @@ struct RawEventState {
     blocked: Option<String>,
 }
 
-/// Maximum size of an event in bytes. The library has already read the event: the limit protects the response, not the memory.
+/// Maximum size of an event in bytes. The library has already read the event: the limit protects the response, not the
+/// memory.
 const MAX_EVENT_BYTES: usize = 8 << 20;
 
 impl RawEventState {

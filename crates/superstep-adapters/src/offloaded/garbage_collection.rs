@@ -12,7 +12,7 @@ use superstep_core::error::Result;
 use superstep_core::id::ThreadId;
 use superstep_core::port::{Checkpointer, EventsQuery, HistoryQuery, KeyValue, PutOptions, ThreadsQuery};
 
-use super::reference::{DELETION_MARKS_PREFIX, FetchPass, GRACE_PERIOD_PREFIX, VALUES, ValueReference};
+use super::reference::{DELETION_MARKS_PREFIX, FetchPass, GRACE_PERIOD_PREFIX, VALUES_PREFIX, ValueReference};
 use super::{OffloadedCheckpointer, restore_event, restore_tuple};
 
 /// Number of keys, threads or checkpoints per page.
@@ -34,7 +34,7 @@ const MARKED: &[u8] = b"doomed";
 /// Content of the mark of a value that was removed.
 const DELETED: &[u8] = b"gone";
 
-fn lasting(time: Duration) -> PutOptions {
+fn with_ttl(time: Duration) -> PutOptions {
     PutOptions { if_absent: false, ttl: Some(time) }
 }
 
@@ -52,30 +52,30 @@ impl<C: Checkpointer, K: KeyValue> OffloadedCheckpointer<C, K> {
         let marked = self.keys(DELETION_MARKS_PREFIX).await?;
         // Read before the checkpoints: a commit that stored a value before its waiting time was over has referenced
         // it by then.
-        let waiting = self.keys(GRACE_PERIOD_PREFIX).await?;
-        let there = self.keys(VALUES).await?;
+        let in_grace_period = self.keys(GRACE_PERIOD_PREFIX).await?;
+        let values = self.keys(VALUES_PREFIX).await?;
         let referenced = self.all_references().await?;
-        let mut collected = CollectReport { referenced: referenced.len(), ..CollectReport::default() };
-        for reference in there {
+        let mut report = CollectReport { referenced: referenced.len(), ..CollectReport::default() };
+        for reference in values {
             if referenced.contains(&reference) {
                 if marked.contains(&reference) {
                     self.values.delete(&[reference.deletion_mark_key()]).await?;
                 }
             } else if !marked.contains(&reference) {
-                self.values.put(&reference.grace_period_key(), b"", lasting(wait)).await?;
+                self.values.put(&reference.grace_period_key(), b"", with_ttl(wait)).await?;
                 self.values.put(&reference.deletion_mark_key(), MARKED, PutOptions::default()).await?;
-                collected.marked += 1;
-            } else if waiting.contains(&reference) {
-                collected.marked += 1;
+                report.marked += 1;
+            } else if in_grace_period.contains(&reference) {
+                report.marked += 1;
             } else if self.values.get(&reference.deletion_mark_key()).await?.as_deref() == Some(MARKED) {
-                // From now on the value counts as removed, and for a while no commit stores this copy again: a commit may have
-                // just checked it.
-                self.values.put(&reference.deletion_mark_key(), DELETED, lasting(wait)).await?;
+                // From now on the value counts as removed, and for a while no commit stores this copy again: a commit may
+                // have just checked it.
+                self.values.put(&reference.deletion_mark_key(), DELETED, with_ttl(wait)).await?;
                 self.values.delete(&[reference.key()]).await?;
-                collected.removed += 1;
+                report.removed += 1;
             }
         }
-        Ok(collected)
+        Ok(report)
     }
 
     async fn keys(&self, prefix: &str) -> Result<BTreeSet<ValueReference>> {
@@ -97,7 +97,7 @@ impl<C: Checkpointer, K: KeyValue> OffloadedCheckpointer<C, K> {
             let threads = self.store.threads(&query).await?;
             for thread in &threads {
                 self.references_of_thread(thread, &mut references).await?;
-                self.wanted_by_events(thread, &mut references).await?;
+                self.references_of_events(thread, &mut references).await?;
             }
             match threads.into_iter().last() {
                 Some(last) => query.after = Some(last),
@@ -106,13 +106,13 @@ impl<C: Checkpointer, K: KeyValue> OffloadedCheckpointer<C, K> {
         }
     }
 
-    async fn wanted_by_events(&self, thread: &ThreadId, references: &mut BTreeSet<ValueReference>) -> Result<()> {
+    async fn references_of_events(&self, thread: &ThreadId, references: &mut BTreeSet<ValueReference>) -> Result<()> {
         let mut query = EventsQuery { limit: Some(PAGE), ..EventsQuery::default() };
         loop {
             let mut events = self.store.events(thread, &query).await?;
-            let seek = FetchPass::find();
-            events.iter_mut().try_for_each(|event| restore_event(&seek, thread, event))?;
-            references.extend(seek.into_wanted().unwrap_or_default());
+            let first_pass = FetchPass::find();
+            events.iter_mut().try_for_each(|event| restore_event(&first_pass, thread, event))?;
+            references.extend(first_pass.into_references().unwrap_or_default());
             match events.last() {
                 Some(last) => query.after = Some(last.number),
                 None => return Ok(()),
@@ -125,9 +125,9 @@ impl<C: Checkpointer, K: KeyValue> OffloadedCheckpointer<C, K> {
             let mut query = HistoryQuery { limit: Some(PAGE), ..HistoryQuery::default() };
             loop {
                 let mut listed = self.store.history(thread, &namespace, &query).await?;
-                let seek = FetchPass::find();
-                listed.iter_mut().try_for_each(|loaded| restore_tuple(&seek, thread, loaded))?;
-                references.extend(seek.into_wanted().unwrap_or_default());
+                let first_pass = FetchPass::find();
+                listed.iter_mut().try_for_each(|loaded| restore_tuple(&first_pass, thread, loaded))?;
+                references.extend(first_pass.into_references().unwrap_or_default());
                 match listed.last() {
                     Some(last) => query.before = Some(last.checkpoint.id),
                     None => break,

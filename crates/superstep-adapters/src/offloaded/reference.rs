@@ -22,7 +22,7 @@ const REFERENCE_KEY: &str = "__spilled__";
 const LITERAL_KEY: &str = "__kept__";
 
 /// Prefix of the keys of values.
-pub(super) const VALUES: &str = "superstep/value/";
+pub(super) const VALUES_PREFIX: &str = "superstep/value/";
 /// Prefix of the keys of marks for removal.
 pub(super) const DELETION_MARKS_PREFIX: &str = "superstep/doomed/";
 /// Prefix of keys that exist until the waiting time of a mark is over.
@@ -36,7 +36,7 @@ pub(super) struct ValueReference {
 }
 
 impl ValueReference {
-    fn to(value: &[u8]) -> Self {
+    fn of_value(value: &[u8]) -> Self {
         let sha256 = Sha256::digest(value).iter().map(|byte| format!("{byte:02x}")).collect();
         Self { sha256, copy: 0 }
     }
@@ -53,7 +53,7 @@ impl ValueReference {
     }
 
     pub(super) fn key(&self) -> String {
-        format!("{VALUES}{}.{}", self.sha256, self.copy)
+        format!("{VALUES_PREFIX}{}.{}", self.sha256, self.copy)
     }
 
     pub(super) fn deletion_mark_key(&self) -> String {
@@ -70,7 +70,7 @@ impl ValueReference {
 
     /// Returns the reference that a value represents, if it is one.
     fn read(value: &Value) -> Option<Self> {
-        let body = only(value, REFERENCE_KEY)?;
+        let body = single_entry(value, REFERENCE_KEY)?;
         // The hash must be hexadecimal, so that it cannot form another key.
         let reference = Self::deserialize(body).ok()?;
         let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
@@ -79,7 +79,7 @@ impl ValueReference {
 }
 
 /// Returns the value of the only key of an object.
-fn only<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
+fn single_entry<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
     match value {
         Value::Object(map) if map.len() == 1 => map.get(key),
         _ => None,
@@ -88,71 +88,71 @@ fn only<'a>(value: &'a Value, key: &str) -> Option<&'a Value> {
 
 /// Returns true if a value has the form of a reference or an escaped value.
 fn resembles_reference(json: &[u8]) -> bool {
-    [REFERENCE_KEY, LITERAL_KEY].iter().any(|mark| {
+    [REFERENCE_KEY, LITERAL_KEY].iter().any(|marker| {
         json.strip_prefix(b"{\"")
-            .and_then(|json| json.strip_prefix(mark.as_bytes()))
+            .and_then(|json| json.strip_prefix(marker.as_bytes()))
             .is_some_and(|json| json.starts_with(b"\""))
     })
 }
 
 /// Returns true if a value passes unchanged.
-pub(super) fn is_short_and_plain(part: &AnyValue, above: usize) -> bool {
+pub(super) fn is_short_and_plain(part: &AnyValue, threshold: usize) -> bool {
     let mut json = Vec::new();
-    part.write_json(&mut json).is_ok() && json.len() <= above && !resembles_reference(&json)
+    part.write_json(&mut json).is_ok() && json.len() <= threshold && !resembles_reference(&json)
 }
 
 /// Conversion of values to references.
 pub(super) struct OffloadPass {
-    above: usize,
+    threshold: usize,
     /// Values above the threshold.
     large_values: RefCell<BTreeMap<ValueReference, Vec<u8>>>,
     /// True if a value has to be replaced.
-    is_touched: Cell<bool>,
+    needs_replacement: Cell<bool>,
     /// Stored copy of each large value; `None` in the first pass.
     copies: Option<BTreeMap<ValueReference, ValueReference>>,
 }
 
 impl OffloadPass {
     /// Creates the first pass, which collects large values.
-    pub(super) fn find(above: usize) -> Self {
-        Self { above, large_values: RefCell::default(), is_touched: Cell::new(false), copies: None }
+    pub(super) fn find(threshold: usize) -> Self {
+        Self { threshold, large_values: RefCell::default(), needs_replacement: Cell::new(false), copies: None }
     }
 
     /// Creates the second pass, which replaces values with references.
-    pub(super) fn replace(above: usize, copies: BTreeMap<ValueReference, ValueReference>) -> Self {
-        Self { copies: Some(copies), ..Self::find(above) }
+    pub(super) fn replace(threshold: usize, copies: BTreeMap<ValueReference, ValueReference>) -> Self {
+        Self { copies: Some(copies), ..Self::find(threshold) }
     }
 
-    pub(super) fn is_seeking(&self) -> bool {
+    pub(super) fn is_first_pass(&self) -> bool {
         self.copies.is_none()
     }
 
     /// Returns the large values; `None` if all values pass unchanged.
-    pub(super) fn into_found(self) -> Option<BTreeMap<ValueReference, Vec<u8>>> {
-        self.is_touched.get().then(|| self.large_values.into_inner())
+    pub(super) fn into_large_values(self) -> Option<BTreeMap<ValueReference, Vec<u8>>> {
+        self.needs_replacement.get().then(|| self.large_values.into_inner())
     }
 
     /// Returns the stored form of a value; `None` if it passes unchanged.
-    fn form(&self, json: Vec<u8>, slot: &ValueSlot<'_>) -> Result<Option<Value>> {
-        let is_large = json.len() > self.above;
+    fn stored_form(&self, json: Vec<u8>, slot: &ValueSlot<'_>) -> Result<Option<Value>> {
+        let is_large = json.len() > self.threshold;
         if !is_large && !resembles_reference(&json) {
             return Ok(None);
         }
-        self.is_touched.set(true);
-        let lost = |reason: String| Error::internal(format!("{}: {reason}", name(slot)));
+        self.needs_replacement.set(true);
+        let value_error = |reason: String| Error::internal(format!("{}: {reason}", slot_name(slot)));
         match (&self.copies, is_large) {
             (None, false) => Ok(None),
             (None, true) => {
-                self.large_values.borrow_mut().insert(ValueReference::to(&json), json);
+                self.large_values.borrow_mut().insert(ValueReference::of_value(&json), json);
                 Ok(None)
             }
             (Some(_), false) => {
-                let value: Value = serde_json::from_slice(&json).map_err(|error| lost(error.to_string()))?;
+                let value: Value = serde_json::from_slice(&json).map_err(|error| value_error(error.to_string()))?;
                 Ok(Some(json!({ LITERAL_KEY: value })))
             }
             (Some(copies), true) => {
-                let copy = copies.get(&ValueReference::to(&json));
-                Ok(Some(copy.ok_or_else(|| lost("a value changed while it was saved".to_owned()))?.to_json()))
+                let copy = copies.get(&ValueReference::of_value(&json));
+                Ok(Some(copy.ok_or_else(|| value_error("a value changed while it was saved".to_owned()))?.to_json()))
             }
         }
     }
@@ -163,19 +163,19 @@ impl ValueVisitor for OffloadPass {
         true
     }
 
-    fn datum(&self, datum: &mut AnyValue, slot: &ValueSlot<'_>) -> Result<()> {
+    fn any_value(&self, any_value: &mut AnyValue, slot: &ValueSlot<'_>) -> Result<()> {
         let mut json = Vec::new();
-        datum.write_json(&mut json).map_err(|fault| serialize_error(slot, &fault.message))?;
-        if let Some(form) = self.form(json, slot)? {
-            *datum = AnyValue::json(form);
+        any_value.write_json(&mut json).map_err(|error| serialize_error(slot, &error.message))?;
+        if let Some(stored_form) = self.stored_form(json, slot)? {
+            *any_value = AnyValue::json(stored_form);
         }
         Ok(())
     }
 
     fn value(&self, value: &mut Value, slot: &ValueSlot<'_>) -> Result<()> {
         let json = serde_json::to_vec(value).map_err(|error| serialize_error(slot, &error.to_string()))?;
-        if let Some(form) = self.form(json, slot)? {
-            *value = form;
+        if let Some(stored_form) = self.stored_form(json, slot)? {
+            *value = stored_form;
         }
         Ok(())
     }
@@ -192,7 +192,7 @@ impl ValueVisitor for OffloadPass {
 /// Conversion of references to values.
 pub(super) struct FetchPass {
     requested: RefCell<BTreeSet<ValueReference>>,
-    is_touched: Cell<bool>,
+    needs_replacement: Cell<bool>,
     /// Fetched values as stored; `None` in the first pass.
     fetched: Option<BTreeMap<ValueReference, Vec<u8>>>,
 }
@@ -200,7 +200,7 @@ pub(super) struct FetchPass {
 impl FetchPass {
     /// Creates the first pass, which collects references.
     pub(super) fn find() -> Self {
-        Self { requested: RefCell::default(), is_touched: Cell::new(false), fetched: None }
+        Self { requested: RefCell::default(), needs_replacement: Cell::new(false), fetched: None }
     }
 
     /// Creates the second pass, which replaces references with values.
@@ -209,37 +209,37 @@ impl FetchPass {
     }
 
     /// Returns the collected references; `None` if all values pass unchanged.
-    pub(super) fn into_wanted(self) -> Option<BTreeSet<ValueReference>> {
-        self.is_touched.get().then(|| self.requested.into_inner())
+    pub(super) fn into_references(self) -> Option<BTreeSet<ValueReference>> {
+        self.needs_replacement.get().then(|| self.requested.into_inner())
     }
 
     /// Returns the value that a stored form represents; `None` if it represents itself.
-    fn form(&self, value: &Value, slot: &ValueSlot<'_>) -> Result<Option<Value>> {
-        if let Some(literal) = only(value, LITERAL_KEY) {
-            self.is_touched.set(true);
+    fn stored_form(&self, value: &Value, slot: &ValueSlot<'_>) -> Result<Option<Value>> {
+        if let Some(literal) = single_entry(value, LITERAL_KEY) {
+            self.needs_replacement.set(true);
             return Ok(self.fetched.is_some().then(|| literal.clone()));
         }
         let Some(reference) = ValueReference::read(value) else { return Ok(None) };
-        self.is_touched.set(true);
+        self.needs_replacement.set(true);
         let Some(fetched) = &self.fetched else {
             self.requested.borrow_mut().insert(reference);
             return Ok(None);
         };
-        let lost = |how: &str| {
+        let value_error = |reason: &str| {
             Error::new(
                 ErrorCode::CheckpointCorrupt,
-                format!("{}: the offloaded value `{}` {how}", name(slot), reference.key()),
+                format!("{}: the offloaded value `{}` {reason}", slot_name(slot), reference.key()),
             )
         };
-        let stored = fetched.get(&reference).ok_or_else(|| lost("is missing"))?;
+        let stored = fetched.get(&reference).ok_or_else(|| value_error("is missing"))?;
         let value = match stored.first() {
-            Some(1..9) => decompress(stored, &[]).map_err(|_| lost("was changed"))?,
+            Some(1..9) => decompress(stored, &[]).map_err(|_| value_error("was changed"))?,
             _ => stored.clone(),
         };
-        if ValueReference::to(&value).sha256 != reference.sha256 {
-            return Err(lost("was changed"));
+        if ValueReference::of_value(&value).sha256 != reference.sha256 {
+            return Err(value_error("was changed"));
         }
-        serde_json::from_slice(&value).map(Some).map_err(|_| lost("is not JSON"))
+        serde_json::from_slice(&value).map(Some).map_err(|_| value_error("is not JSON"))
     }
 }
 
@@ -248,17 +248,17 @@ impl ValueVisitor for FetchPass {
         false
     }
 
-    fn datum(&self, datum: &mut AnyValue, slot: &ValueSlot<'_>) -> Result<()> {
-        let AnyValue::Json(value) = &*datum else { return Ok(()) };
-        if let Some(form) = self.form(value, slot)? {
-            *datum = AnyValue::json(form);
+    fn any_value(&self, any_value: &mut AnyValue, slot: &ValueSlot<'_>) -> Result<()> {
+        let AnyValue::Json(value) = &*any_value else { return Ok(()) };
+        if let Some(stored_form) = self.stored_form(value, slot)? {
+            *any_value = AnyValue::json(stored_form);
         }
         Ok(())
     }
 
     fn value(&self, value: &mut Value, slot: &ValueSlot<'_>) -> Result<()> {
-        if let Some(form) = self.form(value, slot)? {
-            *value = form;
+        if let Some(stored_form) = self.stored_form(value, slot)? {
+            *value = stored_form;
         }
         Ok(())
     }
@@ -272,10 +272,10 @@ impl ValueVisitor for FetchPass {
     }
 }
 
-fn name(slot: &ValueSlot<'_>) -> String {
+fn slot_name(slot: &ValueSlot<'_>) -> String {
     slot.names.iter().map(|(kind, name)| format!("{kind} `{name}`")).collect::<Vec<_>>().join(", ")
 }
 
 fn serialize_error(slot: &ValueSlot<'_>, reason: &str) -> Error {
-    Error::new(ErrorCode::TypeMismatch, format!("failed to serialize {} as JSON: {reason}", name(slot)))
+    Error::new(ErrorCode::TypeMismatch, format!("failed to serialize {} as JSON: {reason}", slot_name(slot)))
 }

@@ -18,10 +18,10 @@ pub(super) const ARGUMENTS: usize = 26;
 pub(super) struct AppendCall<'a> {
     job: &'a RowTransaction,
     holder: i64,
-    line: i64,
+    history_id: i64,
     newest: i64,
     base: Option<(i64, [u8; 16])>,
-    draft: &'a CheckpointRows,
+    new_checkpoint: &'a CheckpointRows,
     parts: Option<PartColumns<'a>>,
     events: Option<EventColumns<'a>>,
 }
@@ -40,26 +40,27 @@ impl<'a> AppendCall<'a> {
     /// Returns the call for a transaction; `None` if it has more than one checkpoint, pending entries, or the first
     /// checkpoint of a history.
     pub(super) fn new(job: &'a RowTransaction, holder: i64) -> superstep_core::error::Result<Option<Self>> {
-        let [line] = &job.lines[..] else { return Ok(None) };
-        let ([draft], Some(row)) = (&line.drafts[..], line.row) else { return Ok(None) };
-        if draft.names.is_some() || !line.pending.is_empty() || line.bases.len() > 1 {
+        let [history] = &job.histories[..] else { return Ok(None) };
+        let ([new_checkpoint], Some(row)) = (&history.new_checkpoints[..], history.row) else { return Ok(None) };
+        if new_checkpoint.names.is_some() || !history.pending.is_empty() || history.bases.len() > 1 {
             return Ok(None);
         }
-        let base = line.bases.first().map(|(number, id)| (number.cast_signed(), id.bits().to_be_bytes()));
-        let (newest, parts, events) = (line.newest.cast_signed(), PartColumns::new(draft)?, EventColumns::new(job));
-        Ok(Some(Self { job, holder, line: row, newest, base, draft, parts, events }))
+        let base = history.bases.first().map(|(number, id)| (number.cast_signed(), id.bits().to_be_bytes()));
+        let (newest, parts, events) =
+            (history.newest.cast_signed(), PartColumns::new(new_checkpoint)?, EventColumns::new(job));
+        Ok(Some(Self { job, holder, history_id: row, newest, base, new_checkpoint, parts, events }))
     }
 
     /// Sends the call and returns the result code.
     pub(super) async fn send(&self, client: &Client, statements: &Statements) -> PgResult<i32> {
-        let Self { job, draft, base, parts, .. } = self;
-        let (row, mark) = (&draft.row, &draft.row.header);
+        let Self { job, new_checkpoint, base, parts, .. } = self;
+        let (row, header) = (&new_checkpoint.row, &new_checkpoint.row.header);
         let status = job.status.map(|status| i16::from(status.number()));
         let base_number = base.map(|base| base.0);
         let base_id = base.as_ref().map(|base| &base.1[..]);
-        let (id, parent) = (mark.id.bits().to_be_bytes(), mark.parent.map(|id| id.bits().to_be_bytes()));
+        let (id, parent) = (header.id.bits().to_be_bytes(), header.parent.map(|id| id.bits().to_be_bytes()));
         let parent = parent.as_ref().map(|parent| &parent[..]);
-        let origin = draft.origin.as_ref().map(|origin| with_sum(origin.sum(), &origin.body));
+        let origin = new_checkpoint.origin.as_ref().map(|origin| with_sum(origin.sum(), &origin.body));
         let changes: Option<Vec<&[u8]>> =
             parts.as_ref().map(|parts| parts.changes.iter().map(String::as_bytes).collect());
         let columns = parts.as_ref();
@@ -68,16 +69,16 @@ impl<'a> AppendCall<'a> {
             (&job.lease.fence.cast_signed(), Type::INT8),
             (&self.holder, Type::INT8),
             (&status, Type::INT2),
-            (&self.line, Type::INT8),
+            (&self.history_id, Type::INT8),
             (&self.newest, Type::INT8),
             (&base_number, Type::INT8),
             (&base_id, Type::BYTEA),
             (&row.number.cast_signed(), Type::INT8),
             (&&id[..], Type::BYTEA),
             (&parent, Type::BYTEA),
-            (&mark.step, Type::INT8),
-            (&i16::from(mark.source.to_u8()), Type::INT2),
-            (&mark.time, Type::INT8),
+            (&header.step, Type::INT8),
+            (&i16::from(header.source.to_u8()), Type::INT2),
+            (&header.time, Type::INT8),
             (&row.origin.cast_signed(), Type::INT8),
             (&row.schedule, Type::BYTEA),
             (&row.value_index, Type::BYTEA),
@@ -100,15 +101,16 @@ impl<'a> AppendCall<'a> {
 }
 
 impl<'a> PartColumns<'a> {
-    fn new(draft: &'a CheckpointRows) -> superstep_core::error::Result<Option<Self>> {
-        let Some(first) = draft.parts.first() else { return Ok(None) };
-        let changes = draft.parts.iter().map(|part| part.change_text()).collect::<Result<Vec<_>, _>>()?;
-        let sums = draft.parts.iter().zip(&changes).map(|(part, change)| part.sum(change).cast_signed()).collect();
+    fn new(new_checkpoint: &'a CheckpointRows) -> superstep_core::error::Result<Option<Self>> {
+        let Some(first) = new_checkpoint.parts.first() else { return Ok(None) };
+        let changes = new_checkpoint.parts.iter().map(|part| part.change_text()).collect::<Result<Vec<_>, _>>()?;
+        let sums =
+            new_checkpoint.parts.iter().zip(&changes).map(|(part, change)| part.sum(change).cast_signed()).collect();
         Ok(Some(Self {
             first: first.number.cast_signed(),
-            fields: draft.parts.iter().map(|part| part.field.cast_signed()).collect(),
-            befores: draft.parts.iter().map(|part| ValueLocation::to_number(part.before)).collect(),
-            bodies: draft.parts.iter().map(|part| &part.body[..]).collect(),
+            fields: new_checkpoint.parts.iter().map(|part| part.field.cast_signed()).collect(),
+            befores: new_checkpoint.parts.iter().map(|part| ValueLocation::to_number(part.before)).collect(),
+            bodies: new_checkpoint.parts.iter().map(|part| &part.body[..]).collect(),
             changes,
             sums,
         }))

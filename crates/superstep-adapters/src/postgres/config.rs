@@ -24,8 +24,8 @@ pub(super) struct PgConfig {
     /// Time after which a call fails if the server is unreachable.
     pub(super) retry_timeout: Duration,
     pub(super) statements: Arc<Statements>,
-    secrecy: TlsMode,
-    pub(super) security: Arc<Tls>,
+    tls_mode: TlsMode,
+    pub(super) tls: Arc<Tls>,
 }
 
 /// TLS requirements. The text is the path of a file with CA certificates.
@@ -83,16 +83,16 @@ fn extract_settings(url: &str) -> (String, Option<String>, Option<String>) {
         }
         _ => true,
     };
-    let left = if url.contains("://") {
+    let remaining = if url.contains("://") {
         let (front, settings) = url.split_once('?').unwrap_or((url, ""));
         let others: Vec<&str> = settings.split('&').filter(|setting| is_other(setting)).collect();
-        let (mark, others) = (if others.concat().is_empty() { "" } else { "?" }, others.join("&"));
+        let (separator, others) = (if others.concat().is_empty() { "" } else { "?" }, others.join("&"));
         root = root.map(|root| percent_decode(&root));
-        format!("{front}{mark}{others}")
+        format!("{front}{separator}{others}")
     } else {
         url.split(' ').filter(|setting| is_other(setting)).collect::<Vec<_>>().join(" ")
     };
-    (left, mode, root)
+    (remaining, mode, root)
 }
 
 /// Decodes percent-encoded text.
@@ -111,13 +111,13 @@ impl PgConfig {
     pub(super) fn new(url: &str, options: &PostgresOptions) -> Result<Self> {
         // The URL may contain a password, so the error does not repeat it.
         let (url, mode, root) = extract_settings(url);
-        let secrecy = TlsMode::new(mode.as_deref(), root)?;
+        let tls_mode = TlsMode::new(mode.as_deref(), root)?;
         let mut config: Config = url.parse().map_err(|error: tokio_postgres::Error| {
             let reason = std::error::Error::source(&error).map_or_else(String::new, |cause| format!(": {cause}"));
             Error::new(ErrorCode::ConfigInvalid, format!("the URL of PostgreSQL is invalid{reason}"))
                 .with_help("use `postgres://user:password@host:5432/database`")
         })?;
-        config.ssl_mode(secrecy.mode());
+        config.ssl_mode(tls_mode.mode());
         check_schema(&options.schema)?;
         if config.get_application_name().is_none() {
             config.application_name("superstep");
@@ -137,18 +137,18 @@ impl PgConfig {
         }
         let schema: Arc<str> = format!("\"{}\"", options.schema).into();
         let statements = Arc::new(Statements::new(&schema));
-        let (security, retry_timeout) = (Arc::new(Tls::new(&secrecy)?), options.retry_timeout);
-        Ok(Self { config: Arc::new(config), schema, retry_timeout, statements, secrecy, security })
+        let (tls, retry_timeout) = (Arc::new(Tls::new(&tls_mode)?), options.retry_timeout);
+        Ok(Self { config: Arc::new(config), schema, retry_timeout, statements, tls_mode, tls })
     }
 
     /// Returns true if the connection to a remote host may be unencrypted.
     pub(super) fn is_unencrypted(&self) -> bool {
-        let is_open = matches!(self.secrecy, TlsMode::None | TlsMode::Preferred);
+        let is_open = matches!(self.tls_mode, TlsMode::None | TlsMode::Preferred);
         is_open
             && self.config.get_hosts().iter().any(|host| match host {
                 Host::Tcp(name) => {
-                    let is_own = name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
-                    name != "localhost" && !is_own
+                    let is_loopback = name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+                    name != "localhost" && !is_loopback
                 }
                 #[cfg(unix)]
                 Host::Unix(_) => false,
@@ -207,9 +207,9 @@ mod tests {
 
     #[test]
     fn ssl_mode_settings_are_parsed() {
-        let secrecy = |settings: &str| {
-            let (left, mode, root) = extract_settings(&format!("postgres://me@host/work{settings}"));
-            assert!(left.parse::<Config>().is_ok(), "{left}");
+        let tls_mode = |settings: &str| {
+            let (remaining, mode, root) = extract_settings(&format!("postgres://me@host/work{settings}"));
+            assert!(remaining.parse::<Config>().is_ok(), "{remaining}");
             TlsMode::new(mode.as_deref(), root)
         };
         let file = || Some("/a b.crt".to_owned());
@@ -221,11 +221,14 @@ mod tests {
             ("?sslmode=verify-ca", TlsMode::VerifyCa(None)),
             ("?sslrootcert=/a%20b.crt&sslmode=verify-full", TlsMode::VerifyFull(file())),
         ] {
-            assert_eq!(secrecy(settings).unwrap(), expected, "{settings}");
+            assert_eq!(tls_mode(settings).unwrap(), expected, "{settings}");
         }
-        assert_eq!(secrecy("?sslmode=maybe").unwrap_err().code(), ErrorCode::ConfigInvalid);
-        let (left, mode, root) = extract_settings("host=a sslmode=verify-full sslrootcert='/a.crt' user=b");
-        assert_eq!((&*left, mode.as_deref(), root.as_deref()), ("host=a user=b", Some("verify-full"), Some("/a.crt")));
+        assert_eq!(tls_mode("?sslmode=maybe").unwrap_err().code(), ErrorCode::ConfigInvalid);
+        let (remaining, mode, root) = extract_settings("host=a sslmode=verify-full sslrootcert='/a.crt' user=b");
+        assert_eq!(
+            (&*remaining, mode.as_deref(), root.as_deref()),
+            ("host=a user=b", Some("verify-full"), Some("/a.crt"))
+        );
     }
 
     #[test]

@@ -46,7 +46,7 @@ impl Connection {
         {
             let address = address.clone();
             // In a separate task: on a runtime without I/O or time, only that task panics.
-            let connecting = handle.spawn(async move { address.security.connect(&address.config).await });
+            let connecting = handle.spawn(async move { address.tls.connect(&address.config).await });
             // A runtime that is entered but not polled would never connect.
             let waiting = {
                 let _entered = runtime.enter();
@@ -59,7 +59,7 @@ impl Connection {
         }
         let (address, spawner) = (address.clone(), runtime.clone());
         let connecting = runtime.spawn(async move {
-            let (client, connection) = address.security.connect(&address.config).await?;
+            let (client, connection) = address.tls.connect(&address.config).await?;
             // Callers receive connection errors from their requests.
             spawner.spawn(async move { drop(connection.await) });
             Ok::<_, Error>(client)
@@ -75,7 +75,7 @@ impl Connection {
     }
 
     /// Returns true if callers on this runtime can use the connection.
-    pub(super) fn is_of(&self, runtime: Option<Id>) -> bool {
+    pub(super) fn is_usable_on(&self, runtime: Option<Id>) -> bool {
         self.runtime_id.is_none() || self.runtime_id == runtime
     }
 

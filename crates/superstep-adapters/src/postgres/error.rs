@@ -110,7 +110,7 @@ pub(super) fn to_error(error: &tokio_postgres::Error, address: &PgConfig) -> Err
             "nothing was saved; try again",
         ),
         PgRetryAction::None => {
-            describe_security(error, address).unwrap_or_else(|| describe_code(error.code(), address))
+            describe_tls_error(error, address).unwrap_or_else(|| describe_code(error.code(), address))
         }
     };
     let cause = match error.as_db_error() {
@@ -125,7 +125,7 @@ pub(super) fn to_error(error: &tokio_postgres::Error, address: &PgConfig) -> Err
 }
 
 /// Returns the error of a rejected or missing TLS certificate, if it is one.
-fn describe_security(error: &tokio_postgres::Error, address: &PgConfig) -> Option<Error> {
+fn describe_tls_error(error: &tokio_postgres::Error, address: &PgConfig) -> Option<Error> {
     let cause = std::error::Error::source(error)?;
     let (message, help) = if let Some(reason) = certificate_error(cause) {
         (

@@ -1,8 +1,8 @@
--- What takes more than one statement is a function, so that it is one journey to the server and one transaction.
--- Whoever changes a thread locks its row first: what a function looks at then stays as it is until it ends.
--- Rows are looked up one by one: a join planned while the tables were small would read all of them when they are not.
+-- Operations of more than one statement are functions, so that each is one round trip and one transaction.
+-- Each function that changes a thread first locks its row, so that the rows it reads do not change until it ends.
+-- Rows are looked up individually: a join planned while the tables were small would scan them when they are large.
 
--- Says that a holder is alive. Worth nothing once the server has crashed, so nobody waits for the disk.
+-- Records the heartbeat of a holder. It has no meaning after a crash of the server, so it is not synced to disk.
 CREATE FUNCTION @schema@.beat(_holder bigint, _lapse bigint) RETURNS void LANGUAGE plpgsql AS $function$
 BEGIN
     PERFORM set_config('synchronous_commit', 'off', true);
@@ -12,8 +12,9 @@ BEGIN
 END
 $function$;
 
--- Whether a thread is moved. `_mine` is the fence that `_me` has for it, 0 when it has none, null when it may be about
--- to get one: what stands in the row of a thread that was given back, or whose taking was never told, counts for nothing.
+-- Returns true if a thread has an active lease. `_mine` is the fence of `_me` for the thread: 0 if there is none, null
+-- if one may be requested at the moment. A row of `_me` with another fence is a lease that was released or whose
+-- response was lost, and is ignored.
 CREATE FUNCTION @schema@.is_moved(_holder bigint, _fence bigint, _me bigint, _mine bigint) RETURNS boolean
 LANGUAGE plpgsql AS $function$
 BEGIN
@@ -26,7 +27,7 @@ BEGIN
 END
 $function$;
 
--- Takes a thread for a run, unless another run that is alive has it.
+-- Acquires the lease of a thread for a run, unless another run has an active lease.
 CREATE FUNCTION @schema@.acquire(
     _name text, _run bytea, _holder bigint, _lapse bigint, _mine bigint, _least bigint,
     OUT taken bigint, OUT fence bigint, OUT before bigint, OUT moved_by bytea
@@ -62,7 +63,7 @@ BEGIN
 END
 $function$;
 
--- Gives threads back. Those on which nothing was saved are forgotten.
+-- Releases the leases of threads. Threads without a commit are deleted.
 CREATE FUNCTION @schema@.release(_threads bigint[], _fences bigint[], _holder bigint) RETURNS void
 LANGUAGE plpgsql AS $function$
 BEGIN
@@ -75,7 +76,7 @@ BEGIN
 END
 $function$;
 
--- Gives a thread back that may have been taken without anybody being told.
+-- Releases the lease of a thread if it was acquired and the response was lost.
 CREATE FUNCTION @schema@.abandon(_name text, _holder bigint) RETURNS void LANGUAGE plpgsql AS $function$
 BEGIN
     PERFORM set_config('synchronous_commit', 'off', true);
@@ -84,10 +85,10 @@ BEGIN
 END
 $function$;
 
--- Writes a transaction of the log, or nothing of it. Columns of the rows come as arrays; `_line` in them is a place in
--- the arrays of lines, from 1. The code is 0 when it is written, 1 when the lease is not the newest, 2 when somebody
--- wrote or pruned in between, 3 when checkpoint `place` is there already, 4 when the checkpoint that task entry `place`
--- names is not there.
+-- Writes a transaction of the log completely or not at all. The columns of the rows are passed as arrays; `_line` in
+-- them is an index of the arrays of histories, from 1. The code is 0 if the transaction was written, 1 if the lease is
+-- not the newest, 2 if there was a concurrent write or prune, 3 if checkpoint `place` already exists, and 4 if the
+-- checkpoint of task entry `place` does not exist.
 CREATE FUNCTION @schema@.commit(
     _thread bigint, _fence bigint, _holder bigint, _status smallint,
     _line_row bigint[], _line_namespace bytea[], _line_newest bigint[], _line_adds boolean[], _line_names bytea[],
@@ -202,8 +203,8 @@ BEGIN
 END
 $function$;
 
--- Writes what most supersteps are: one checkpoint more on a line that is there, perhaps with an origin and parts. The same
--- codes as `commit`.
+-- Writes the transaction of most supersteps: one checkpoint in an existing history, optionally with an origin and
+-- parts. The codes are those of `commit`.
 CREATE FUNCTION @schema@.add(
     _thread bigint, _fence bigint, _holder bigint, _status smallint, _line bigint, _newest bigint,
     _base_number bigint, _base_id bytea,
@@ -256,16 +257,16 @@ BEGIN
 END
 $function$;
 
--- The last number that an event of a thread ever had.
+-- Returns the highest number that an event of a thread ever had.
 CREATE FUNCTION @schema@.last_event(_thread bigint) RETURNS bigint LANGUAGE sql STABLE AS $function$
     SELECT greatest(t.forgotten,
         (SELECT e.number FROM @schema@.event e WHERE e.thread = _thread ORDER BY e.number DESC LIMIT 1))
     FROM @schema@.thread t WHERE t.id = _thread
 $function$;
 
--- Keeps the events of a transaction, in the order of their numbers, right after `add` or `commit` in the same statement
--- answered with `_code`, which is given back; the row of the thread is locked since. Events that do not come after the
--- last take everything back, unless they are there as they are, or a checkpoint of the transaction was (`_is_repeat`).
+-- Writes the events of a transaction in the order of their numbers, after `add` or `commit` in the same statement
+-- returned `_code`, which is returned; the row of the thread is still locked. Events that do not follow the last one
+-- roll back the transaction, unless they already exist unchanged or a checkpoint of the transaction did (`_is_repeat`).
 CREATE FUNCTION @schema@.say(
     _code integer, _thread bigint, _number bigint[], _run bytea[], _body bytea[], _sum integer[], _is_repeat boolean
 ) RETURNS integer LANGUAGE plpgsql AS $function$
@@ -293,7 +294,7 @@ BEGIN
 END
 $function$;
 
--- Removes events up to a number; the last number there ever was stays known.
+-- Deletes events up to a number; the highest number is retained.
 CREATE FUNCTION @schema@.forget_events(_name text, _up_to bigint) RETURNS void LANGUAGE plpgsql AS $function$
 DECLARE
     known bigint;
@@ -308,7 +309,7 @@ BEGIN
 END
 $function$;
 
--- Removes everything of a thread; gives the run that moves it instead, when there is one.
+-- Deletes all rows of a thread. If a run has an active lease, nothing is deleted and the run is returned.
 CREATE FUNCTION @schema@.delete_thread(_name text, _me bigint, _mine bigint) RETURNS bytea
 LANGUAGE plpgsql AS $function$
 DECLARE
@@ -335,8 +336,8 @@ BEGIN
 END
 $function$;
 
--- Copies everything of a thread to one that does not exist. 0 when it did, 1 when there is nothing to copy, 2 when the
--- other exists. `_mark` tells a copy that was asked for again from the copy of somebody else.
+-- Copies all rows of a thread to a new thread. Returns 0 if they were copied, 1 if there is nothing to copy, and 2 if
+-- the target exists. `_mark` distinguishes a repeated request from another copy.
 CREATE FUNCTION @schema@.copy_thread(_from text, _to text, _mark bytea) RETURNS integer
 LANGUAGE plpgsql AS $function$
 DECLARE

@@ -68,15 +68,15 @@ pub(super) fn out_of_order_error(job: &RowTransaction, failure: PgError) -> PgEr
 pub(super) async fn read(pool: &ConnectionPool, thread: &ThreadId, query: &EventsQuery) -> PgResult<Vec<StoredEvent>> {
     let Ok(after) = i64::try_from(query.after.unwrap_or(0)) else { return Ok(Vec::new()) };
     let run = query.run.map(|run| run.bits().to_be_bytes());
-    let (run, most) =
-        (run.as_ref().map(|run| &run[..]), query.limit.map(|most| i64::try_from(most).unwrap_or(i64::MAX)));
-    let (statement, run, most) = (&pool.address.statements.events, &run, &most);
+    let (run, limit) =
+        (run.as_ref().map(|run| &run[..]), query.limit.map(|limit| i64::try_from(limit).unwrap_or(i64::MAX)));
+    let (statement, run, limit) = (&pool.address.statements.events, &run, &limit);
     let rows = pool.with_connection(|client| async move {
         let arguments = [
             (&thread.as_str() as _, Type::TEXT),
             (&after as _, Type::INT8),
             (run as _, Type::BYTEA),
-            (most as _, Type::INT8),
+            (limit as _, Type::INT8),
         ];
         Ok(client.query_typed(statement, &arguments).await?)
     });
@@ -91,7 +91,7 @@ fn read_row(row: &SqlRow) -> PgResult<StoredEvent> {
     Ok(EventRow { number, run, body: row.try_get(2)? }.read(sum)?)
 }
 
-/// Returns the greatest number ever used by an event of a thread; 0 if the thread does not exist.
+/// Returns the highest number ever used by an event of a thread; 0 if the thread does not exist.
 pub(super) async fn last(pool: &ConnectionPool, thread: &ThreadId) -> PgResult<u64> {
     let statement = &pool.address.fill("SELECT @schema@.last_event(t.id) FROM @schema@.thread t WHERE t.name = $1");
     let row = pool.with_connection(|client| async move {
@@ -104,12 +104,12 @@ pub(super) async fn last(pool: &ConnectionPool, thread: &ThreadId) -> PgResult<u
 pub(super) async fn delete_up_to(pool: &ConnectionPool, thread: &ThreadId, up_to: u64) -> PgResult<()> {
     let (statement, up_to) =
         (&pool.address.fill("SELECT @schema@.forget_events($1, $2)"), i64::try_from(up_to).unwrap_or(i64::MAX));
-    let forgotten = pool.with_connection(|client| async move {
+    let deleted = pool.with_connection(|client| async move {
         let arguments = [(&thread.as_str() as _, Type::TEXT), (&up_to as _, Type::INT8)];
         client.query_typed_one(statement, &arguments).await?;
         Ok(())
     });
-    forgotten.await
+    deleted.await
 }
 
 /// Rejects event numbers that do not fit in a signed 64-bit column.

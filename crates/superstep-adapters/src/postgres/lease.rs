@@ -23,7 +23,7 @@ use crate::change_log::{self, AcquiredThread, HistoryCache, ValueEncoding};
 pub(super) struct LeaseHolder {
     pub(super) id: i64,
     pub(super) lease_timeout: Duration,
-    pub(super) held: HistoryCache,
+    pub(super) history_cache: HistoryCache,
     /// Threads that are being acquired, with the runs that acquire them.
     claims: Mutex<BTreeMap<ThreadId, RunId>>,
     /// Rows and fences of released leases that the server does not know yet.
@@ -56,15 +56,16 @@ impl Drop for LeaseInTransit {
 
 impl LeaseHolder {
     pub(super) fn new(
-        (lease_timeout, form): (Duration, ValueEncoding),
+        (lease_timeout, encoding): (Duration, ValueEncoding),
         commands: UnboundedSender<LeaseCommand>,
     ) -> Result<Self> {
         let mut bits = [0_u8; 8];
         getrandom::fill(&mut bits)
             .map_err(|error| Error::internal(format!("the system returned no random bytes: {error}")))?;
         let id = (u64::from_le_bytes(bits) >> 1).cast_signed();
-        let (held, claims, unconfirmed_releases) = (HistoryCache::new(form), Mutex::default(), Mutex::default());
-        Ok(Self { id, lease_timeout, held, claims, unconfirmed_releases, fence: AtomicU64::new(0), commands })
+        let (history_cache, claims, unconfirmed_releases) =
+            (HistoryCache::new(encoding), Mutex::default(), Mutex::default());
+        Ok(Self { id, lease_timeout, history_cache, claims, unconfirmed_releases, fence: AtomicU64::new(0), commands })
     }
 
     /// Returns the lease timeout in microseconds.
@@ -88,7 +89,7 @@ impl LeaseHolder {
 
     /// Returns the fence with which this process holds a thread; 0 if it does not hold it.
     pub(super) fn fence_of(&self, thread: &ThreadId) -> Option<i64> {
-        Some(self.held.fence_of(thread).unwrap_or(0).cast_signed())
+        Some(self.history_cache.fence_of(thread).unwrap_or(0).cast_signed())
     }
 
     /// Returns the fence like `fence_of`, for callers without an `AcquireGuard`; `None` while the thread is being
@@ -99,17 +100,17 @@ impl LeaseHolder {
     }
 
     pub(super) fn has_any(&self) -> bool {
-        self.held.has_any()
+        self.history_cache.has_any()
     }
 
     /// Returns true if the server may have a row for this process.
-    pub(super) fn is_known(&self) -> bool {
+    pub(super) fn may_have_row(&self) -> bool {
         self.fence.load(Ordering::Relaxed) > 0
     }
 
     /// Releases a lease in the background.
     pub(super) fn release(&self, lease: &Lease) {
-        if let Some(row) = self.held.release(lease) {
+        if let Some(row) = self.history_cache.release(lease) {
             let mut releases = self.lock_unconfirmed_releases();
             let is_announced = !releases.is_empty();
             releases.insert(row, lease.fence);
@@ -144,10 +145,10 @@ impl LeaseHolder {
     }
 
     /// Stores an acquired lease and removes a pending release of the same thread.
-    fn record_acquired(&self, thread: &ThreadId, taken: AcquiredThread) -> Lease {
-        self.fence.fetch_max(taken.fence, Ordering::Relaxed);
-        let lease = self.held.acquire(thread, taken);
-        self.lock_unconfirmed_releases().remove(&taken.row);
+    fn record_acquired(&self, thread: &ThreadId, acquired: AcquiredThread) -> Lease {
+        self.fence.fetch_max(acquired.fence, Ordering::Relaxed);
+        let lease = self.history_cache.acquire(thread, acquired);
+        self.lock_unconfirmed_releases().remove(&acquired.row);
         lease
     }
 
@@ -163,13 +164,13 @@ pub(super) async fn acquire(
     thread: &ThreadId,
     run: RunId,
 ) -> Result<Lease> {
-    let (own_pool, holder, thread) = (pool.clone(), holder.clone(), thread.clone());
-    let taking = Box::pin(async move {
+    let (task_pool, holder, thread) = (pool.clone(), holder.clone(), thread.clone());
+    let acquire_future = Box::pin(async move {
         let claim = holder.begin_acquire(&thread, run)?;
-        let taken = take(&own_pool, &holder, &thread, run).await;
-        match taken {
-            Ok(taken) => {
-                let lease = holder.record_acquired(&thread, taken);
+        let acquired = try_acquire(&task_pool, &holder, &thread, run).await;
+        match acquired {
+            Ok(acquired) => {
+                let lease = holder.record_acquired(&thread, acquired);
                 drop(claim);
                 Ok(LeaseInTransit(Some(lease), holder))
             }
@@ -179,11 +180,11 @@ pub(super) async fn acquire(
                 if is_uncertain {
                     drop(holder.commands.send(LeaseCommand::UncertainAcquire(thread)));
                 }
-                Err(error.into_error(&own_pool.address))
+                Err(error.into_error(&task_pool.address))
             }
         }
     });
-    let mut in_transit = DetachOnDrop { work: Some(taking), handle: &pool.handle }.await?;
+    let mut in_transit = DetachOnDrop { work: Some(acquire_future), handle: &pool.handle }.await?;
     in_transit.0.take().ok_or_else(|| Error::internal("an acquired lease was taken twice"))
 }
 
@@ -214,26 +215,31 @@ impl<T: Send + 'static> Drop for DetachOnDrop<'_, T> {
     }
 }
 
-async fn take(pool: &ConnectionPool, holder: &LeaseHolder, thread: &ThreadId, run: RunId) -> PgResult<AcquiredThread> {
+async fn try_acquire(
+    pool: &ConnectionPool,
+    holder: &LeaseHolder,
+    thread: &ThreadId,
+    run: RunId,
+) -> PgResult<AcquiredThread> {
     let (acquire, bits) = (&pool.address.statements.acquire, &run.bits().to_be_bytes()[..]);
-    let (mine, least) = (holder.fence_of(thread), holder.fence.load(Ordering::Relaxed).cast_signed());
+    let (own_fence, min_fence) = (holder.fence_of(thread), holder.fence.load(Ordering::Relaxed).cast_signed());
     let row = pool.with_connection(|client| async move {
         let arguments = [
             (&thread.as_str() as _, Type::TEXT),
             (&bits as _, Type::BYTEA),
             (&holder.id as _, Type::INT8),
             (&holder.lease_timeout_micros() as _, Type::INT8),
-            (&mine as _, Type::INT8),
-            (&least as _, Type::INT8),
+            (&own_fence as _, Type::INT8),
+            (&min_fence as _, Type::INT8),
         ];
         Ok(client.query_typed_one(acquire, &arguments).await?)
     });
     let row = row.await?;
-    let Some(taken) = row.try_get::<_, Option<i64>>(0)? else {
+    let Some(acquired) = row.try_get::<_, Option<i64>>(0)? else {
         return Err(PgError::Rejected(change_log::thread_busy(thread, read_run(row.try_get(3)?))));
     };
     let number = |column: usize| row.try_get::<_, i64>(column).map(i64::cast_unsigned);
-    Ok(AcquiredThread { row: taken, fence: number(1)?, before: number(2)?, is_new: false })
+    Ok(AcquiredThread { row: acquired, fence: number(1)?, before: number(2)?, is_new: false })
 }
 
 /// Parses the run that holds a lease.
@@ -251,29 +257,32 @@ pub(super) async fn status(
         "SELECT status, status = $4 AND @schema@.is_moved(holder, fence, $2, $3) FROM @schema@.thread \
          WHERE name = $1 AND status IS NOT NULL",
     );
-    let (statement, mine, busy) = (&statement, holder.settled_fence_of(thread), i16::from(ThreadStatus::Busy.number()));
+    let (statement, own_fence, busy) =
+        (&statement, holder.settled_fence_of(thread), i16::from(ThreadStatus::Busy.number()));
     let row = pool.with_connection(|client| async move {
         let arguments = [
             (&thread.as_str() as _, Type::TEXT),
             (&holder.id as _, Type::INT8),
-            (&mine as _, Type::INT8),
+            (&own_fence as _, Type::INT8),
             (&busy as _, Type::INT2),
         ];
         Ok(client.query_typed_opt(statement, &arguments).await?)
     });
     let Some(row) = row.await? else { return Ok(None) };
     let status = u8::try_from(row.try_get::<_, i16>(0)?).ok().and_then(ThreadStatus::from_number);
-    let is_left = status == Some(ThreadStatus::Busy) && !row.try_get::<_, bool>(1)?;
-    Ok(if is_left { Some(ThreadStatus::Idle) } else { status })
+    let is_abandoned = status == Some(ThreadStatus::Busy) && !row.try_get::<_, bool>(1)?;
+    Ok(if is_abandoned { Some(ThreadStatus::Idle) } else { status })
 }
 
 /// Deletes a thread. Returns an error while a run holds a lease on it.
 pub(super) async fn delete_thread(pool: &ConnectionPool, holder: &LeaseHolder, thread: &ThreadId) -> PgResult<()> {
     // Held over all attempts: no other caller in this process acquires the thread in between.
     let _claim = holder.begin_acquire(thread, RunId::from_bits(0))?;
-    let (delete, mine) = (&pool.address.fill("SELECT @schema@.delete_thread($1, $2, $3)"), holder.fence_of(thread));
+    let (delete, own_fence) =
+        (&pool.address.fill("SELECT @schema@.delete_thread($1, $2, $3)"), holder.fence_of(thread));
     let row = pool.with_connection(|client| async move {
-        let arguments = [(&thread.as_str() as _, Type::TEXT), (&holder.id as _, Type::INT8), (&mine as _, Type::INT8)];
+        let arguments =
+            [(&thread.as_str() as _, Type::TEXT), (&holder.id as _, Type::INT8), (&own_fence as _, Type::INT8)];
         Ok(client.query_typed_one(delete, &arguments).await?)
     });
     match row.await?.try_get::<_, Option<&[u8]>>(0)? {

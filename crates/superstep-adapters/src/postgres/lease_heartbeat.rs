@@ -110,11 +110,11 @@ impl LeaseHeartbeat {
     async fn round_trip(&mut self, with_heartbeat: bool) -> PgResult<()> {
         let address = self.pool.address.clone();
         let holder = self.holder.clone();
-        let wire = match self.connection.take().filter(|wire| wire.client().is_some()) {
-            Some(wire) => wire,
+        let connection = match self.connection.take().filter(|connection| connection.client().is_some()) {
+            Some(connection) => connection,
             None => self.pool.connect().await?,
         };
-        let Some(client) = self.connection.insert(wire).client() else { return Ok(()) };
+        let Some(client) = self.connection.insert(connection).client() else { return Ok(()) };
         if with_heartbeat {
             let heartbeat = address.fill("SELECT @schema@.beat($1, $2)");
             client
@@ -147,14 +147,14 @@ impl LeaseHeartbeat {
 
     /// Releases all leases and deletes the row of this process.
     async fn release_all(&mut self) -> PgResult<()> {
-        let is_known = self.holder.is_known();
-        if !is_known && !self.holder.has_unconfirmed_releases() {
+        let may_have_row = self.holder.may_have_row();
+        if !may_have_row && !self.holder.has_unconfirmed_releases() {
             return Ok(());
         }
         self.round_trip(false).await?;
         if let Some(client) = self.connection.as_ref().and_then(Connection::client) {
-            let left = self.pool.address.fill("DELETE FROM @schema@.holder WHERE id = $1");
-            client.execute_typed(&left, &[(&self.holder.id, Type::INT8)]).await?;
+            let delete_holder = self.pool.address.fill("DELETE FROM @schema@.holder WHERE id = $1");
+            client.execute_typed(&delete_holder, &[(&self.holder.id, Type::INT8)]).await?;
         }
         Ok(())
     }

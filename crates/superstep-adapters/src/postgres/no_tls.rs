@@ -10,8 +10,8 @@ use super::connection::ConnectionDriver;
 pub(super) struct Tls;
 
 impl Tls {
-    pub(super) fn new(secrecy: &TlsMode) -> Result<Self> {
-        if matches!(secrecy, TlsMode::None | TlsMode::Preferred) {
+    pub(super) fn new(mode: &TlsMode) -> Result<Self> {
+        if matches!(mode, TlsMode::None | TlsMode::Preferred) {
             return Ok(Self);
         }
         let message = "`sslmode` requires TLS, but this program is built without TLS";

@@ -42,7 +42,7 @@ pub(super) struct ConnectionPool {
 /// A connection that is in use.
 struct PooledConnection<'a> {
     pool: &'a ConnectionPool,
-    wire: Connection,
+    connection: Connection,
     client: Arc<Client>,
     _permit: SemaphorePermit<'a>,
 }
@@ -50,8 +50,8 @@ struct PooledConnection<'a> {
 impl PooledConnection<'_> {
     /// Returns the connection to the pool; it is closed if this is dropped instead.
     fn return_to_pool(mut self) {
-        self.wire.last_used = Instant::now();
-        self.pool.idle().push(self.wire);
+        self.connection.last_used = Instant::now();
+        self.pool.idle().push(self.connection);
     }
 }
 
@@ -80,8 +80,8 @@ impl ConnectionPool {
     {
         let (started, mut attempts, mut retries) = (Instant::now(), 0, 0);
         loop {
-            let left = self.address.retry_timeout.saturating_sub(started.elapsed());
-            let error = match self.try_once(&mut operation, left).await {
+            let remaining = self.address.retry_timeout.saturating_sub(started.elapsed());
+            let error = match self.try_once(&mut operation, remaining).await {
                 Err(PgError::Database(error)) => error,
                 result => return result,
             };
@@ -95,8 +95,8 @@ impl ConnectionPool {
                 }
                 _ => return Err(PgError::Database(error)),
             }
-            let left = self.address.retry_timeout.saturating_sub(started.elapsed());
-            self.sleep(backoff_delay(attempts).min(left)).await;
+            let remaining = self.address.retry_timeout.saturating_sub(started.elapsed());
+            self.sleep(backoff_delay(attempts).min(remaining)).await;
             attempts += 1;
         }
     }
@@ -109,7 +109,7 @@ impl ConnectionPool {
         // A server that hangs keeps its connections open, so only a timeout detects it.
         let time = self.address.retry_timeout.max(RESPONSE_TIMEOUT);
         let request = operation(pooled.client.clone());
-        let Ok(result) = self.within(time, pooled.wire.drive(request)).await else {
+        let Ok(result) = self.with_timeout(time, pooled.connection.drive(request)).await else {
             return Err(PgError::Timeout(response_timeout(&self.address, time)));
         };
         if !matches!(result, Err(PgError::Database(_))) {
@@ -145,31 +145,31 @@ impl ConnectionPool {
     async fn checkout(&self, timeout: Duration) -> PgResult<PooledConnection<'_>> {
         let _permit = match self.permits.try_acquire() {
             Ok(permit) => permit,
-            Err(_) => match self.within(timeout, self.permits.acquire()).await {
+            Err(_) => match self.with_timeout(timeout, self.permits.acquire()).await {
                 Ok(Ok(permit)) => permit,
                 _ => return Err(PgError::Rejected(pool_exhausted(&self.address))),
             },
         };
-        while let Some(mut wire) = self.take_idle() {
-            let is_fresh = wire.last_used.elapsed() < IDLE_CHECK_AFTER;
-            wire.poll_notices().await;
-            if let Some(client) = wire.client()
-                && (is_fresh || self.is_alive(&mut wire, &client).await)
+        while let Some(mut connection) = self.take_idle() {
+            let is_recent = connection.last_used.elapsed() < IDLE_CHECK_AFTER;
+            connection.poll_notices().await;
+            if let Some(client) = connection.client()
+                && (is_recent || self.is_alive(&mut connection, &client).await)
             {
-                return Ok(PooledConnection { pool: self, wire, client, _permit });
+                return Ok(PooledConnection { pool: self, connection, client, _permit });
             }
         }
-        let wire = self.connect().await?;
-        let client = wire.client().ok_or_else(|| closed(&self.address))?;
-        Ok(PooledConnection { pool: self, wire, client, _permit })
+        let connection = self.connect().await?;
+        let client = connection.client().ok_or_else(|| closed(&self.address))?;
+        Ok(PooledConnection { pool: self, connection, client, _permit })
     }
 
     /// Returns an idle connection that the runtime of the caller can use. Connections of other runtimes are closed if
     /// there are too many.
     fn take_idle(&self) -> Option<Connection> {
-        let here = current_runtime_id();
+        let runtime_id = current_runtime_id();
         let mut idle = self.idle();
-        if let Some(index) = idle.iter().rposition(|wire| wire.is_of(here)) {
+        if let Some(index) = idle.iter().rposition(|connection| connection.is_usable_on(runtime_id)) {
             return Some(idle.swap_remove(index));
         }
         let in_use = self.max_connections - self.permits.available_permits().min(self.max_connections);
@@ -185,8 +185,8 @@ impl ConnectionPool {
         drop(closed);
     }
 
-    async fn is_alive(&self, wire: &mut Connection, client: &Client) -> bool {
-        matches!(self.within(LIVENESS_TIMEOUT, wire.drive(client.check_connection())).await, Ok(Ok(())))
+    async fn is_alive(&self, connection: &mut Connection, client: &Client) -> bool {
+        matches!(self.with_timeout(LIVENESS_TIMEOUT, connection.drive(client.check_connection())).await, Ok(Ok(())))
     }
 
     /// Opens a connection.
@@ -201,7 +201,7 @@ impl ConnectionPool {
         tokio::time::sleep(time)
     }
 
-    fn within<F: Future>(&self, time: Duration, future: F) -> tokio::time::Timeout<F> {
+    fn with_timeout<F: Future>(&self, time: Duration, future: F) -> tokio::time::Timeout<F> {
         let _entered = self.handle.enter();
         tokio::time::timeout(time, future)
     }

@@ -37,42 +37,43 @@ struct Pruner<'a> {
 impl Pruner<'_> {
     async fn prune(&self, thread: &ThreadId, retention: &Retention) -> PgResult<PruneReport> {
         // Prevents concurrent writes to the thread.
-        let locked = self.address.fill("SELECT id FROM @schema@.thread WHERE name = $1 FOR UPDATE");
-        let lines = self.address.fill(
+        let lock_thread = self.address.fill("SELECT id FROM @schema@.thread WHERE name = $1 FOR UPDATE");
+        let histories = self.address.fill(
             "SELECT l.id FROM @schema@.thread t JOIN @schema@.line l ON l.thread = t.id WHERE t.name = $1 ORDER BY l.id",
         );
         let name = thread.as_str();
-        self.client.execute_typed(&locked, &[(&name, Type::TEXT)]).await?;
-        let lines = self.client.query_typed(&lines, &[(&name, Type::TEXT)]).await?;
+        self.client.execute_typed(&lock_thread, &[(&name, Type::TEXT)]).await?;
+        let histories = self.client.query_typed(&histories, &[(&name, Type::TEXT)]).await?;
         let mut report = PruneReport::default();
-        for line in lines {
-            let line = line.try_get(0)?;
-            let (candidates, holdings) = tokio::join!(self.candidates(line, retention), self.holdings(line));
-            let ((candidates, mut origins), (holdings, mut lengths)) = (candidates?, holdings?);
-            let pruning = decide(candidates, holdings, retention)?;
-            if pruning.removed.is_empty() {
+        for row in histories {
+            let history_id = row.try_get(0)?;
+            let (candidates, other_rows) =
+                tokio::join!(self.candidates(history_id, retention), self.other_rows(history_id));
+            let ((candidates, mut origins), (other_rows, mut lengths)) = (candidates?, other_rows?);
+            let plan = decide(candidates, other_rows, retention)?;
+            if plan.removed.is_empty() {
                 continue;
             }
-            lengths.retain(|part, _| !pruning.parts.contains(part));
-            origins.retain(|origin| !pruning.origins.contains(origin));
-            report.checkpoints += pruning.removed.len();
-            report.bytes += pruning.bytes + lengths.values().sum::<u64>();
+            lengths.retain(|part, _| !plan.parts.contains(part));
+            origins.retain(|origin| !plan.origins.contains(origin));
+            report.checkpoints += plan.removed.len();
+            report.bytes += plan.bytes + lengths.values().sum::<u64>();
             if !retention.dry_run {
-                self.change(line, &pruning, (&numbers(lengths.keys()), &numbers(&origins))).await?;
+                self.change(history_id, &plan, (&numbers(lengths.keys()), &numbers(&origins))).await?;
             }
         }
         Ok(report)
     }
 
     /// Reads the checkpoints of a history and the numbers of their run info rows.
-    async fn candidates(&self, line: i64, retention: &Retention) -> PgResult<(Vec<PruneRow>, BTreeSet<u64>)> {
+    async fn candidates(&self, history_id: i64, retention: &Retention) -> PgResult<(Vec<PruneRow>, BTreeSet<u64>)> {
         let statement = self.address.fill(&format!(
             "SELECT known.tasks, known.slots, known.bodies, known.sums, o.body, {COLUMNS} FROM @schema@.checkpoint c \
              LEFT JOIN @schema@.origin o ON o.line = c.line AND o.number = c.origin {TASKS} \
              WHERE c.line = $1 ORDER BY c.number"
         ));
         let (mut candidates, mut origins) = (Vec::new(), BTreeSet::new());
-        for sql_row in self.client.query_typed(&statement, &[(&line, Type::INT8)]).await? {
+        for sql_row in self.client.query_typed(&statement, &[(&history_id, Type::INT8)]).await? {
             let row = read_row(&sql_row, 5)?;
             origins.insert(row.origin);
             let origin = match retention.needs_run_info() {
@@ -86,13 +87,15 @@ impl Pruner<'_> {
     }
 
     /// Reads the other rows of a history and the lengths of its parts.
-    async fn holdings(&self, line: i64) -> PgResult<(NonCheckpointRows, BTreeMap<u64, u64>)> {
+    async fn other_rows(&self, history_id: i64) -> PgResult<(NonCheckpointRows, BTreeMap<u64, u64>)> {
         let statement =
             self.address.fill("SELECT number, field, before, length(body) FROM @schema@.part WHERE line = $1");
-        let left = self.address.fill("SELECT number, vals FROM @schema@.remnant WHERE line = $1");
-        let arguments = [(&line as &(dyn ToSql + Sync), Type::INT8)];
-        let (rows, retained_values) =
-            tokio::join!(self.client.query_typed(&statement, &arguments), self.client.query_typed(&left, &arguments));
+        let select_retained = self.address.fill("SELECT number, vals FROM @schema@.remnant WHERE line = $1");
+        let arguments = [(&history_id as &(dyn ToSql + Sync), Type::INT8)];
+        let (rows, retained_values) = tokio::join!(
+            self.client.query_typed(&statement, &arguments),
+            self.client.query_typed(&select_retained, &arguments)
+        );
         let (mut parts, mut lengths) = (BTreeMap::new(), BTreeMap::new());
         for row in rows? {
             let (number, field) = (row.try_get::<_, i64>(0)?.cast_unsigned(), row.try_get::<_, i32>(1)?);
@@ -108,29 +111,35 @@ impl Pruner<'_> {
 
     /// Rewrites the remaining checkpoints and removes the others, with these parts and run info rows. All statements
     /// are sent at once and executed in this order.
-    async fn change(&self, line: i64, pruning: &PrunePlan, (parts, origins): (&Vec<i64>, &Vec<i64>)) -> PgResult<()> {
-        let removed = numbers(&pruning.removed);
-        let retained_values = pruning.retained_values.iter().map(|row| (row.number, &row.values[..], row.sum()));
-        let rewritten = pruning.rewritten.iter().map(|row| (row.number, &row.value_index[..], row.sum()));
+    async fn change(
+        &self,
+        history_id: i64,
+        plan: &PrunePlan,
+        (parts, origins): (&Vec<i64>, &Vec<i64>),
+    ) -> PgResult<()> {
+        let removed = numbers(&plan.removed);
+        let retained_values = plan.retained_values.iter().map(|row| (row.number, &row.values[..], row.sum()));
+        let rewritten = plan.rewritten.iter().map(|row| (row.number, &row.value_index[..], row.sum()));
         let (retained_values, rewritten) = (Columns::new(retained_values), Columns::new(rewritten));
-        let leave = "INSERT INTO @schema@.remnant (line, number, vals, sum) SELECT $1, * FROM unnest($2, $3, $4)";
+        let insert_retained =
+            "INSERT INTO @schema@.remnant (line, number, vals, sum) SELECT $1, * FROM unnest($2, $3, $4)";
         let rewrite = "UPDATE @schema@.checkpoint c SET heads = new.heads, sum = new.sum \
                        FROM unnest($2, $3, $4) AS new(number, heads, sum) WHERE c.line = $1 AND c.number = new.number";
         let done = tokio::join!(
-            self.delete_retained_values(line),
-            self.put(line, leave, &retained_values),
-            self.put(line, rewrite, &rewritten),
-            self.remove(line, ("checkpoint", "number"), &removed),
-            self.remove(line, ("pending", "checkpoint"), &removed),
-            self.remove(line, ("origin", "number"), origins),
-            self.remove(line, ("part", "number"), parts),
+            self.delete_retained_values(history_id),
+            self.put(history_id, insert_retained, &retained_values),
+            self.put(history_id, rewrite, &rewritten),
+            self.remove(history_id, ("checkpoint", "number"), &removed),
+            self.remove(history_id, ("pending", "checkpoint"), &removed),
+            self.remove(history_id, ("origin", "number"), origins),
+            self.remove(history_id, ("part", "number"), parts),
         );
         <[PgResult<()>; 7]>::from(done).into_iter().collect()
     }
 
-    async fn put(&self, line: i64, statement: &str, rows: &Columns<'_>) -> PgResult<()> {
+    async fn put(&self, history_id: i64, statement: &str, rows: &Columns<'_>) -> PgResult<()> {
         let arguments = [
-            (&line as &(dyn ToSql + Sync), Type::INT8),
+            (&history_id as &(dyn ToSql + Sync), Type::INT8),
             (&rows.numbers, Type::INT8_ARRAY),
             (&rows.bytes, Type::BYTEA_ARRAY),
             (&rows.sums, Type::INT4_ARRAY),
@@ -140,24 +149,24 @@ impl Pruner<'_> {
     }
 
     /// Deletes all retained values; those that are still needed are inserted again.
-    async fn delete_retained_values(&self, line: i64) -> PgResult<()> {
+    async fn delete_retained_values(&self, history_id: i64) -> PgResult<()> {
         let delete = self.address.fill("DELETE FROM @schema@.remnant WHERE line = $1");
-        self.client.execute_typed(&delete, &[(&line, Type::INT8)]).await?;
+        self.client.execute_typed(&delete, &[(&history_id, Type::INT8)]).await?;
         Ok(())
     }
 
-    async fn remove(&self, line: i64, (table, column): (&str, &str), numbers: &Vec<i64>) -> PgResult<()> {
+    async fn remove(&self, history_id: i64, (table, column): (&str, &str), numbers: &Vec<i64>) -> PgResult<()> {
         let remove = format!(
             "DELETE FROM @schema@.{table} t USING unnest($2) AS gone(number) WHERE t.line = $1 AND t.{column} = gone.number"
         );
-        let arguments = [(&line as &(dyn ToSql + Sync), Type::INT8), (numbers, Type::INT8_ARRAY)];
+        let arguments = [(&history_id as &(dyn ToSql + Sync), Type::INT8), (numbers, Type::INT8_ARRAY)];
         self.client.execute_typed(&self.address.fill(&remove), &arguments).await?;
         Ok(())
     }
 }
 
-fn numbers<'a>(of: impl IntoIterator<Item = &'a u64>) -> Vec<i64> {
-    of.into_iter().map(|number| number.cast_signed()).collect()
+fn numbers<'a>(values: impl IntoIterator<Item = &'a u64>) -> Vec<i64> {
+    values.into_iter().map(|number| number.cast_signed()).collect()
 }
 
 /// Rows with a number, bytes and a checksum, by column.

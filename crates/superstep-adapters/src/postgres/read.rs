@@ -25,18 +25,18 @@ use crate::change_log::{
 };
 
 /// Index of the first checkpoint column, and of the column that is true for requested checkpoints.
-const FIRST: usize = 8;
-const IS_REQUESTED_COLUMN: usize = FIRST + 11;
+const FIRST_CHECKPOINT_COLUMN: usize = 8;
+const IS_REQUESTED_COLUMN: usize = FIRST_CHECKPOINT_COLUMN + 11;
 
 /// Number of checkpoints per page if the query has no limit.
-const PAGE: i64 = 256;
+const PAGE_SIZE: i64 = 256;
 
 /// A reader on one connection.
 pub(super) struct PgHistoryReader<'a> {
     pub(super) client: &'a Client,
     pub(super) address: &'a PgConfig,
     /// True inside a transaction, in which all statements see one snapshot; otherwise only one statement may be used.
-    pub(super) is_within: bool,
+    pub(super) in_transaction: bool,
     pub(super) hints: &'a ReadHints,
 }
 
@@ -64,20 +64,20 @@ impl From<CheckpointSelector> for CheckpointFilter {
 
 /// A history with some of its checkpoints.
 struct FoundHistory {
-    line: i64,
+    history_id: i64,
     names: Vec<Arc<str>>,
     /// Number of its newest part.
     newest_part: u64,
     checkpoints: Vec<(CheckpointRow, Arc<RunInfo>, Vec<PendingEntry>)>,
     /// Number of the checkpoint that the query named as the end.
     before: Option<i64>,
-    /// Further rows that may be needed.
-    along: Vec<CheckpointRow>,
+    /// Further rows that the assembler may need.
+    related_rows: Vec<CheckpointRow>,
 }
 
 /// A checkpoint and its history as a writer needs them.
 struct WriteBase {
-    line: i64,
+    history_id: i64,
     newest_part: u64,
     names: Vec<Arc<str>>,
     base: Option<ParentCheckpoint>,
@@ -92,7 +92,7 @@ impl PgHistoryReader<'_> {
     ) -> PgResult<Option<FoundHistory>> {
         let bytes = |id: Option<CheckpointId>| id.map(|id| id.bits().to_be_bytes().to_vec());
         let (id, before) = (bytes(filter.id), bytes(filter.before_id));
-        let along = if self.is_within { Vec::new() } else { self.hints.of(thread, namespace) };
+        let related_rows = if self.in_transaction { Vec::new() } else { self.hints.rows_for(thread, namespace) };
         let source = filter.source.map(|source| i16::from(source.to_u8()));
         let arguments = [
             (&thread.as_str() as _, Type::TEXT),
@@ -103,18 +103,19 @@ impl PgHistoryReader<'_> {
             (&filter.step as _, Type::INT8),
             (&filter.limit as _, Type::INT8),
             (&before as _, Type::BYTEA),
-            (&along as _, Type::INT8_ARRAY),
+            (&related_rows as _, Type::INT8_ARRAY),
         ];
         let rows = self.client.query_typed(&self.address.statements.find, &arguments).await?;
         let Some(first) = rows.first() else { return Ok(None) };
-        let (line, names) = (first.try_get(0)?, read_names(namespace, first.try_get(1)?)?);
+        let (history_id, names) = (first.try_get(0)?, read_names(namespace, first.try_get(1)?)?);
         let newest_part = first.try_get::<_, Option<i64>>(2)?.unwrap_or(0).cast_unsigned();
         let (checkpoints, before) = (Vec::with_capacity(rows.len()), first.try_get(IS_REQUESTED_COLUMN + 1)?);
-        let mut history = FoundHistory { line, names, newest_part, checkpoints, before, along: Vec::new() };
+        let mut history =
+            FoundHistory { history_id, names, newest_part, checkpoints, before, related_rows: Vec::new() };
         for row in &rows {
             match row.try_get::<_, Option<bool>>(IS_REQUESTED_COLUMN)? {
                 Some(true) => history.add(row)?,
-                Some(false) => history.along.push(read_row(row, FIRST)?),
+                Some(false) => history.related_rows.push(read_row(row, FIRST_CHECKPOINT_COLUMN)?),
                 None => {}
             }
         }
@@ -124,72 +125,79 @@ impl PgHistoryReader<'_> {
     /// Reads missing rows until the checkpoints are complete.
     async fn fill(
         &self,
-        (line, distance): (i64, u64),
+        (history_id, distance): (i64, u64),
         key: (&ThreadId, &CheckpointNamespace),
-        gather: &mut CheckpointAssembler,
-        needs: impl Fn(&CheckpointAssembler) -> superstep_core::error::Result<Vec<MissingRows>>,
+        assembler: &mut CheckpointAssembler,
+        missing: impl Fn(&CheckpointAssembler) -> superstep_core::error::Result<Vec<MissingRows>>,
     ) -> PgResult<()> {
         loop {
-            let needs = needs(gather)?;
-            if needs.is_empty() {
+            let missing = missing(assembler)?;
+            if missing.is_empty() {
                 return Ok(());
-            } else if !self.is_within {
+            } else if !self.in_transaction {
                 return Err(PgError::InconsistentRead);
             }
             let (mut numbers, mut values, mut parts) = (BTreeSet::new(), BTreeSet::new(), Vec::new());
-            for need in &needs {
-                match need {
+            for missing_row in &missing {
+                match missing_row {
                     // A row usually builds on the one before it, so earlier rows are read as well.
                     MissingRows::Row(number) => numbers.extend(number.saturating_sub(distance).max(1)..=*number),
                     MissingRows::Values(number) => drop(values.insert(*number)),
                     MissingRows::Parts(number) => parts.push(number.cast_signed()),
                 }
             }
-            self.hints.remember(key, &values, !parts.is_empty());
+            self.hints.record(key, &values, !parts.is_empty());
             numbers.extend(&values);
-            let (rows, retained_values, parts) =
-                tokio::join!(self.rows(line, &numbers), self.retained_values(line, &values), self.parts(line, &parts));
-            add_missing_parts(gather, parts?)?;
-            rows?.into_values().try_for_each(|row| gather.add_row(row))?;
-            add_retained_values(gather, retained_values?)?;
-            require_rows(gather, &needs)?;
+            let (rows, retained_values, parts) = tokio::join!(
+                self.rows(history_id, &numbers),
+                self.retained_values(history_id, &values),
+                self.parts(history_id, &parts)
+            );
+            add_missing_parts(assembler, parts?)?;
+            rows?.into_values().try_for_each(|row| assembler.add_row(row))?;
+            add_retained_values(assembler, retained_values?)?;
+            require_rows(assembler, &missing)?;
         }
     }
 
-    async fn rows(&self, line: i64, numbers: &BTreeSet<u64>) -> PgResult<BTreeMap<u64, CheckpointRow>> {
+    async fn rows(&self, history_id: i64, numbers: &BTreeSet<u64>) -> PgResult<BTreeMap<u64, CheckpointRow>> {
         if numbers.is_empty() {
             return Ok(BTreeMap::new());
         }
-        let rows = self.numbered(line, &self.address.statements.rows, numbers).await?;
+        let rows = self.numbered(history_id, &self.address.statements.rows, numbers).await?;
         rows.iter().map(|row| read_row(row, 0).map(|row| (row.number, row))).collect()
     }
 
     /// Reads retained values of pruned checkpoints.
-    async fn retained_values(&self, line: i64, numbers: &BTreeSet<u64>) -> PgResult<Vec<SqlRow>> {
+    async fn retained_values(&self, history_id: i64, numbers: &BTreeSet<u64>) -> PgResult<Vec<SqlRow>> {
         if numbers.is_empty() {
             return Ok(Vec::new());
         }
-        self.numbered(line, &self.address.statements.retained_values, numbers).await
+        self.numbered(history_id, &self.address.statements.retained_values, numbers).await
     }
 
-    async fn numbered(&self, line: i64, statement: &str, numbers: &BTreeSet<u64>) -> PgResult<Vec<SqlRow>> {
+    async fn numbered(&self, history_id: i64, statement: &str, numbers: &BTreeSet<u64>) -> PgResult<Vec<SqlRow>> {
         let numbers: Vec<i64> = numbers.iter().map(|number| number.cast_signed()).collect();
-        let arguments = [(&line as _, Type::INT8), (&numbers as _, Type::INT8_ARRAY)];
+        let arguments = [(&history_id as _, Type::INT8), (&numbers as _, Type::INT8_ARRAY)];
         Ok(self.client.query_typed(statement, &arguments).await?)
     }
 
     /// Reads parts and all parts they build on. Each part is returned once, even if a corrupt one refers to itself.
-    async fn parts(&self, line: i64, numbers: &[i64]) -> PgResult<Vec<SqlRow>> {
+    async fn parts(&self, history_id: i64, numbers: &[i64]) -> PgResult<Vec<SqlRow>> {
         if numbers.is_empty() {
             return Ok(Vec::new());
         }
-        let arguments = [(&line as _, Type::INT8), (&numbers as _, Type::INT8_ARRAY)];
+        let arguments = [(&history_id as _, Type::INT8), (&numbers as _, Type::INT8_ARRAY)];
         Ok(self.client.query_typed(&self.address.statements.parts, &arguments).await?)
     }
 
     /// Returns `InconsistentRead` if a single statement was not sufficient the last time.
-    fn check_enough(&self, thread: &ThreadId, namespace: &CheckpointNamespace) -> PgResult<()> {
-        if self.is_within || !self.hints.has_parts(thread, namespace) { Ok(()) } else { Err(PgError::InconsistentRead) }
+    fn check_single_statement(&self, thread: &ThreadId, namespace: &CheckpointNamespace) -> PgResult<()> {
+        if self.in_transaction || !self.hints.has_parts(thread, namespace) {
+            Ok(())
+        } else {
+            Err(PgError::InconsistentRead)
+        }
     }
 
     /// Loads a checkpoint.
@@ -198,18 +206,23 @@ impl PgHistoryReader<'_> {
         (thread, namespace): &HistoryKey,
         at: CheckpointSelector,
     ) -> PgResult<Option<CheckpointTuple>> {
-        self.check_enough(thread, namespace)?;
+        self.check_single_statement(thread, namespace)?;
         let Some(history) = self.find((thread, namespace), &at.into()).await? else { return Ok(None) };
-        let line = history.line;
+        let history_id = history.history_id;
         if let Some((row, ..)) = history.checkpoints.first()
             && at == CheckpointSelector::NewerThan(row.header.id)
         {
             return history.outline((thread, namespace));
         }
-        let (mut gather, distance) = history.gather((thread, namespace))?;
-        Box::pin(self.fill((line, distance), (thread, namespace), &mut gather, CheckpointAssembler::missing_rows))
-            .await?;
-        Ok(gather.finish()?.pop())
+        let (mut assembler, distance) = history.assembler((thread, namespace))?;
+        Box::pin(self.fill(
+            (history_id, distance),
+            (thread, namespace),
+            &mut assembler,
+            CheckpointAssembler::missing_rows,
+        ))
+        .await?;
+        Ok(assembler.finish()?.pop())
     }
 
     /// Loads a section of a history, newest first.
@@ -218,20 +231,20 @@ impl PgHistoryReader<'_> {
         (thread, namespace): &HistoryKey,
         query: &HistoryQuery,
     ) -> PgResult<Vec<CheckpointTuple>> {
-        self.check_enough(thread, namespace)?;
+        self.check_single_statement(thread, namespace)?;
         let key = (thread, namespace);
         let mut filter = CheckpointFilter { source: query.source, step: query.step, ..CheckpointFilter::default() };
         filter.before_id = query.before;
-        let (mut all, mut left) = (None::<FoundHistory>, query.limit.unwrap_or(usize::MAX));
-        while left > 0 {
-            filter.limit = i64::try_from(left).unwrap_or(PAGE).min(PAGE);
+        let (mut all, mut remaining) = (None::<FoundHistory>, query.limit.unwrap_or(usize::MAX));
+        while remaining > 0 {
+            filter.limit = i64::try_from(remaining).unwrap_or(PAGE_SIZE).min(PAGE_SIZE);
             let Some(mut page) = self.find(key, &filter).await? else { break };
             if let (Some(id), None) = (query.before, page.before) {
                 return Err(change_log::checkpoint_not_found(id).into());
             }
             let (read, last) = (page.checkpoints.len(), page.checkpoints.last().map(|last| last.0.number));
             page.checkpoints.retain(|(row, origin, _)| query.matches_columns(&row.header, origin));
-            left -= page.checkpoints.len();
+            remaining -= page.checkpoints.len();
             match &mut all {
                 Some(all) => all.checkpoints.append(&mut page.checkpoints),
                 None => all = Some(page),
@@ -239,31 +252,32 @@ impl PgHistoryReader<'_> {
             if (read as i64) < filter.limit {
                 break;
             }
-            if left > 0 && !self.is_within {
+            if remaining > 0 && !self.in_transaction {
                 return Err(PgError::InconsistentRead);
             }
             filter.before = last.map(u64::cast_signed);
         }
         let Some(history) = all else { return Ok(Vec::new()) };
-        let line = history.line;
-        let (mut gather, distance) = history.gather(key)?;
-        Box::pin(self.fill((line, distance), key, &mut gather, CheckpointAssembler::missing_rows)).await?;
-        Ok(gather.finish()?)
+        let history_id = history.history_id;
+        let (mut assembler, distance) = history.assembler(key)?;
+        Box::pin(self.fill((history_id, distance), key, &mut assembler, CheckpointAssembler::missing_rows)).await?;
+        Ok(assembler.finish()?)
     }
 
     /// Reads the information about a checkpoint that its child builds on, with the history, its newest part and its
     /// field names.
     async fn base(&self, (thread, namespace): &HistoryKey, at: CheckpointSelector) -> PgResult<Option<WriteBase>> {
         let Some(history) = self.find((thread, namespace), &at.into()).await? else { return Ok(None) };
-        let (line, newest_part, names) = (history.line, history.newest_part, history.names.clone());
+        let (history_id, newest_part, names) = (history.history_id, history.newest_part, history.names.clone());
         if history.checkpoints.is_empty() {
-            return Ok(Some(WriteBase { line, newest_part, names, base: None }));
+            return Ok(Some(WriteBase { history_id, newest_part, names, base: None }));
         }
-        let (mut gather, distance) = history.gather((thread, namespace))?;
-        let needs = |gather: &CheckpointAssembler| Ok(gather.base()?.err().map(MissingRows::Row).into_iter().collect());
-        Box::pin(self.fill((line, distance), (thread, namespace), &mut gather, needs)).await?;
-        let base = gather.base()?.ok().flatten();
-        Ok(Some(WriteBase { line, newest_part, names, base }))
+        let (mut assembler, distance) = history.assembler((thread, namespace))?;
+        let missing =
+            |assembler: &CheckpointAssembler| Ok(assembler.base()?.err().map(MissingRows::Row).into_iter().collect());
+        Box::pin(self.fill((history_id, distance), (thread, namespace), &mut assembler, missing)).await?;
+        let base = assembler.base()?.ok().flatten();
+        Ok(Some(WriteBase { history_id, newest_part, names, base }))
     }
 
     /// Reads the information about a checkpoint that its child builds on.
@@ -276,9 +290,9 @@ impl PgHistoryReader<'_> {
         let Some(write_base) = self.base(key, CheckpointSelector::Latest).await? else {
             return Ok(CachedHistory::default());
         };
-        let WriteBase { line, newest_part, names, base } = write_base;
+        let WriteBase { history_id, newest_part, names, base } = write_base;
         let base = base.unwrap_or_default();
-        Ok(CachedHistory::new(Some(line), HistoryWriter::new((base.number, newest_part), names, base)))
+        Ok(CachedHistory::new(Some(history_id), HistoryWriter::new((base.number, newest_part), names, base)))
     }
 
     /// Loads a checkpoint with the fields it changed.
@@ -287,26 +301,26 @@ impl PgHistoryReader<'_> {
         key: &HistoryKey,
         id: CheckpointId,
     ) -> PgResult<Option<CheckpointWithChanges>> {
-        if !self.is_within {
+        if !self.in_transaction {
             return Err(PgError::InconsistentRead);
         }
         let Some(loaded) = self.load(key, CheckpointSelector::Id(id)).await? else { return Ok(None) };
-        let Some(WriteBase { names, base: Some(own), .. }) = self.base(key, CheckpointSelector::Id(id)).await? else {
+        let Some(WriteBase { names, base: Some(child), .. }) = self.base(key, CheckpointSelector::Id(id)).await? else {
             return Ok(None);
         };
         let parent = match loaded.checkpoint.parent {
             None => Some(ParentCheckpoint::default()),
             Some(parent) => self.base_of(key, parent).await?,
         };
-        let changed_fields = parent.map(|parent| change_log::changed_fields(&names, &own, &parent));
+        let changed_fields = parent.map(|parent| change_log::changed_fields(&names, &child, &parent));
         Ok(Some((loaded, changed_fields)))
     }
 
     /// Reads the number of a checkpoint in its history.
-    pub(super) async fn number_of(&self, line: i64, id: CheckpointId) -> PgResult<Option<u64>> {
+    pub(super) async fn number_of(&self, history_id: i64, id: CheckpointId) -> PgResult<Option<u64>> {
         let statement = self.address.fill("SELECT number FROM @schema@.checkpoint WHERE line = $1 AND id = $2");
         let bits = &id.bits().to_be_bytes()[..];
-        let row = self.client.query_typed_opt(&statement, &[(&line, Type::INT8), (&bits, Type::BYTEA)]).await?;
+        let row = self.client.query_typed_opt(&statement, &[(&history_id, Type::INT8), (&bits, Type::BYTEA)]).await?;
         Ok(row.map(|row| row.try_get::<_, i64>(0)).transpose()?.map(i64::cast_unsigned))
     }
 
@@ -328,7 +342,7 @@ impl PgHistoryReader<'_> {
 
 impl FoundHistory {
     fn add(&mut self, row: &SqlRow) -> PgResult<()> {
-        let read = read_row(row, FIRST)?;
+        let read = read_row(row, FIRST_CHECKPOINT_COLUMN)?;
         let shared = self.checkpoints.last().filter(|(previous, ..)| previous.origin == read.origin);
         let origin = match (shared, row.try_get::<_, Option<&[u8]>>(3)?) {
             (Some((_, origin, _)), _) => origin.clone(),
@@ -341,19 +355,19 @@ impl FoundHistory {
 
     /// Returns the first checkpoint without its values.
     fn outline(self, (thread, namespace): (&ThreadId, &CheckpointNamespace)) -> PgResult<Option<CheckpointTuple>> {
-        let gather = CheckpointAssembler::new(thread, namespace, self.names.into());
+        let assembler = CheckpointAssembler::new(thread, namespace, self.names.into());
         let first = self.checkpoints.into_iter().next();
-        Ok(first.map(|(row, origin, pending)| gather.without_values(row, &origin, pending)).transpose()?)
+        Ok(first.map(|(row, origin, pending)| assembler.without_values(row, &origin, pending)).transpose()?)
     }
 
-    /// Returns an assembler for the checkpoints, and the largest number of rows that one of them may build on.
-    fn gather(self, (thread, namespace): (&ThreadId, &CheckpointNamespace)) -> PgResult<(CheckpointAssembler, u64)> {
-        let (mut gather, mut distance) = (CheckpointAssembler::new(thread, namespace, self.names.into()), 0);
+    /// Returns an assembler for the checkpoints, and the maximum number of rows that one of them may build on.
+    fn assembler(self, (thread, namespace): (&ThreadId, &CheckpointNamespace)) -> PgResult<(CheckpointAssembler, u64)> {
+        let (mut assembler, mut distance) = (CheckpointAssembler::new(thread, namespace, self.names.into()), 0);
         for (row, origin, pending) in self.checkpoints {
             distance = distance.max(row.heads()?.distance_to_full_index.saturating_sub(1));
-            gather.request(row, origin, pending)?;
+            assembler.request(row, origin, pending)?;
         }
-        self.along.into_iter().try_for_each(|row| gather.add_row(row))?;
-        Ok((gather, distance))
+        self.related_rows.into_iter().try_for_each(|row| assembler.add_row(row))?;
+        Ok((assembler, distance))
     }
 }

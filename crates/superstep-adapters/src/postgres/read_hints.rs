@@ -8,9 +8,9 @@ use superstep_core::checkpoint::CheckpointNamespace;
 use superstep_core::id::ThreadId;
 
 /// Maximum number of histories with hints.
-const LINES: usize = 1_024;
+const MAX_HISTORIES: usize = 1_024;
 /// Maximum number of rows per hint.
-const ROWS: usize = 16;
+const MAX_ROWS_PER_HINT: usize = 16;
 
 #[derive(Default)]
 pub(super) struct ReadHints(Mutex<BTreeMap<(ThreadId, CheckpointNamespace), ReadHint>>);
@@ -33,13 +33,13 @@ impl ReadHints {
     }
 
     /// Returns the numbers of the rows needed the last time.
-    pub(super) fn of(&self, thread: &ThreadId, namespace: &CheckpointNamespace) -> Vec<i64> {
+    pub(super) fn rows_for(&self, thread: &ThreadId, namespace: &CheckpointNamespace) -> Vec<i64> {
         let key = (thread.clone(), namespace.clone());
         self.lock().get(&key).map(|hint| hint.rows.clone()).unwrap_or_default()
     }
 
     /// Stores the rows that were missing in the first request; only the newest are kept.
-    pub(super) fn remember(
+    pub(super) fn record(
         &self,
         (thread, namespace): (&ThreadId, &CheckpointNamespace),
         numbers: &BTreeSet<u64>,
@@ -48,11 +48,11 @@ impl ReadHints {
         if numbers.is_empty() && !has_parts {
             return;
         }
-        let mut lines = self.lock();
-        if lines.len() >= LINES {
-            lines.clear();
+        let mut hints = self.lock();
+        if hints.len() >= MAX_HISTORIES {
+            hints.clear();
         }
-        let rows = numbers.iter().rev().take(ROWS).map(|number| number.cast_signed()).collect();
-        lines.insert((thread.clone(), namespace.clone()), ReadHint { rows, has_parts });
+        let rows = numbers.iter().rev().take(MAX_ROWS_PER_HINT).map(|number| number.cast_signed()).collect();
+        hints.insert((thread.clone(), namespace.clone()), ReadHint { rows, has_parts });
     }
 }

@@ -75,43 +75,45 @@ pub(super) fn read_names(namespace: &CheckpointNamespace, stored: &[u8]) -> PgRe
 }
 
 /// Decodes the run info of a checkpoint.
-pub(super) fn read_origin(stored: Option<&[u8]>, of: &CheckpointRow) -> PgResult<RunInfo> {
-    let corrupt_error = |how: &str| PgError::Rejected(corrupt_row_error(of.header.id, &format!("the run info {how}")));
+pub(super) fn read_origin(stored: Option<&[u8]>, checkpoint: &CheckpointRow) -> PgResult<RunInfo> {
+    let corrupt_error =
+        |reason: &str| PgError::Rejected(corrupt_row_error(checkpoint.header.id, &format!("the run info {reason}")));
     let (sum, body) = stored.and_then(<[u8]>::split_first_chunk).ok_or_else(|| corrupt_error("is missing"))?;
-    let origin = RunInfoRow { number: of.origin, body: body.to_vec() };
+    let origin = RunInfoRow { number: checkpoint.origin, body: body.to_vec() };
     if origin.sum() != u32::from_be_bytes(*sum) {
         return Err(corrupt_error("does not match its checksum"));
     }
-    Ok(RunInfoRow::read(body, of.header.id)?)
+    Ok(RunInfoRow::read(body, checkpoint.header.id)?)
 }
 
 /// Decodes the pending entries of a checkpoint from four arrays, which may be null.
-pub(super) fn read_pending(row: &SqlRow, from: usize, of: &CheckpointRow) -> PgResult<Vec<PendingEntry>> {
+pub(super) fn read_pending(row: &SqlRow, from: usize, checkpoint: &CheckpointRow) -> PgResult<Vec<PendingEntry>> {
     let arrays = |column: usize| row.try_get::<_, Option<Vec<&[u8]>>>(from + column).map(Option::unwrap_or_default);
     let sums = row.try_get::<_, Option<Vec<i32>>>(from + 3)?.unwrap_or_default();
     let entries = arrays(0)?.into_iter().zip(arrays(1)?).zip(arrays(2)?).zip(sums);
     let read = entries.map(|(((task, slot), body), sum)| {
-        let corrupt_error = || corrupt_row_error(of.header.id, "the pending entries do not match their checksum");
+        let corrupt_error =
+            || corrupt_row_error(checkpoint.header.id, "the pending entries do not match their checksum");
         let task = TaskId::from_bits(u128::from_be_bytes(task.try_into().map_err(|_| corrupt_error())?));
         let slot = String::from_utf8(slot.to_vec()).map_err(|_| corrupt_error())?;
-        let pending_row = PendingRow { checkpoint: of.number, task, slot, body: body.to_vec() };
+        let pending_row = PendingRow { checkpoint: checkpoint.number, task, slot, body: body.to_vec() };
         if pending_row.sum() != sum.cast_unsigned() {
             return Err(PgError::Rejected(corrupt_error()));
         }
-        Ok(pending_row.read(of.header.id)?)
+        Ok(pending_row.read(checkpoint.header.id)?)
     });
     read.collect()
 }
 
 /// Adds parts to the assembler after checking their checksums.
-pub(super) fn add_missing_parts(gather: &mut CheckpointAssembler, parts: Vec<SqlRow>) -> PgResult<()> {
+pub(super) fn add_missing_parts(assembler: &mut CheckpointAssembler, parts: Vec<SqlRow>) -> PgResult<()> {
     for row in parts {
         let number = row.try_get::<_, i64>(0)?.cast_unsigned();
-        if gather.has_part(number) {
+        if assembler.has_part(number) {
             continue;
         }
         let field = row.try_get::<_, i32>(1)?.cast_unsigned();
-        let corrupt_error = |how: &str| gather.corrupt_rows_error(Some(field), how);
+        let corrupt_error = |reason: &str| assembler.corrupt_rows_error(Some(field), reason);
         let text = std::str::from_utf8(row.try_get(3)?).map_err(|_| corrupt_error("the change is not valid UTF-8"))?;
         let change = read_change(text).ok_or_else(|| corrupt_error("it is not a change"))?;
         let before = ValueLocation::from_number(row.try_get(2)?);
@@ -119,40 +121,40 @@ pub(super) fn add_missing_parts(gather: &mut CheckpointAssembler, parts: Vec<Sql
         if part.sum(text) != row.try_get::<_, i32>(5)?.cast_unsigned() {
             return Err(PgError::Rejected(corrupt_error("the checksum does not match")));
         }
-        gather.add_part(part);
+        assembler.add_part(part);
     }
     Ok(())
 }
 
 /// Adds retained values of pruned checkpoints to the assembler.
-pub(super) fn add_retained_values(gather: &mut CheckpointAssembler, rows: Vec<SqlRow>) -> PgResult<()> {
+pub(super) fn add_retained_values(assembler: &mut CheckpointAssembler, rows: Vec<SqlRow>) -> PgResult<()> {
     for row in rows {
         let (number, values) = (row.try_get::<_, i64>(0)?.cast_unsigned(), row.try_get(1)?);
         let retained = RetainedValuesRow { number, values };
         if retained.sum() != row.try_get::<_, i32>(2)?.cast_unsigned() {
             return Err(PgError::Rejected(
-                gather
+                assembler
                     .corrupt_rows_error(None, "the retained values of another checkpoint do not match their checksum"),
             ));
         }
-        gather.add_values(number, retained.values);
+        assembler.add_values(number, retained.values);
     }
     Ok(())
 }
 
 /// Returns an error for rows that were requested and do not exist, which would be requested again forever.
-pub(super) fn require_rows(gather: &CheckpointAssembler, requested: &[MissingRows]) -> PgResult<()> {
-    let left = gather.missing_rows()?;
-    match requested.iter().find(|need| left.contains(need)) {
+pub(super) fn require_rows(assembler: &CheckpointAssembler, requested: &[MissingRows]) -> PgResult<()> {
+    let still_missing = assembler.missing_rows()?;
+    match requested.iter().find(|row| still_missing.contains(row)) {
         None => Ok(()),
         Some(MissingRows::Row(number)) => {
-            Err(gather.corrupt_rows_error(None, &format!("checkpoint {number} of its history is missing")).into())
+            Err(assembler.corrupt_rows_error(None, &format!("checkpoint {number} of its history is missing")).into())
         }
-        Some(MissingRows::Values(number)) => Err(gather
+        Some(MissingRows::Values(number)) => Err(assembler
             .corrupt_rows_error(None, &format!("the values of checkpoint {number} of its history are missing"))
             .into()),
         Some(MissingRows::Parts(number)) => {
-            Err(gather.corrupt_rows_error(None, &format!("part {number} of its values is missing")).into())
+            Err(assembler.corrupt_rows_error(None, &format!("part {number} of its values is missing")).into())
         }
     }
 }

@@ -128,8 +128,8 @@ impl Store for PostgresStore {
             return written.await.map_err(|error| error.into_error(&self.pool().address));
         }
         // Several statements see one snapshot only inside a transaction.
-        let reading = self.pool().read(|client, is_within| async move {
-            if is_within { batch.read(&client).await } else { Err(PgError::InconsistentRead) }
+        let reading = self.pool().read(|client, in_transaction| async move {
+            if in_transaction { batch.read(&client).await } else { Err(PgError::InconsistentRead) }
         });
         let (results, names) = reading.await?;
         if !names.0.is_empty() {

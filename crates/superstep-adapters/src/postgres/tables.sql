@@ -1,6 +1,6 @@
 -- The tables, version 3. `@schema@` is the quoted name of the schema.
--- Text that a user chose is bytes here: it may hold what PostgreSQL's own text cannot, and no encoding of the database
--- changes it. Indexes over it are over a hash, since an entry of an index may not be long.
+-- Text that a user chose is stored as bytes: it may contain characters that the text type of PostgreSQL cannot, and is
+-- independent of the encoding of the database. Its indexes use a hash because the length of an index entry is limited.
 
 CREATE TABLE @schema@.version (
     number integer NOT NULL

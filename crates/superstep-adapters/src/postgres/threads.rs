@@ -11,12 +11,13 @@ use crate::change_log;
 
 /// Copies a thread to one that does not exist yet.
 pub(super) async fn copy_thread(pool: &ConnectionPool, from: &ThreadId, to: &ThreadId) -> PgResult<()> {
-    let mut mark = [0_u8; 16];
-    getrandom::fill(&mut mark)
+    let mut copy_token = [0_u8; 16];
+    getrandom::fill(&mut copy_token)
         .map_err(|error| Error::internal(format!("the system returned no random bytes: {error}")))?;
-    let (copy, mark) = (&pool.address.fill("SELECT @schema@.copy_thread($1, $2, $3)"), &mark[..]);
+    let (copy, copy_token) = (&pool.address.fill("SELECT @schema@.copy_thread($1, $2, $3)"), &copy_token[..]);
     let row = pool.with_connection(|client| async move {
-        let arguments = [(&from.as_str() as _, Type::TEXT), (&to.as_str() as _, Type::TEXT), (&mark as _, Type::BYTEA)];
+        let arguments =
+            [(&from.as_str() as _, Type::TEXT), (&to.as_str() as _, Type::TEXT), (&copy_token as _, Type::BYTEA)];
         Ok(client.query_typed_one(copy, &arguments).await?)
     });
     let error = match row.await?.try_get::<_, i32>(0)? {
@@ -33,9 +34,9 @@ pub(super) async fn threads(pool: &ConnectionPool, query: &ThreadsQuery) -> PgRe
         .address
         .fill("SELECT name FROM @schema@.thread WHERE status IS NOT NULL AND name > $1 ORDER BY name LIMIT $2");
     let after = query.after.as_ref().map_or("", ThreadId::as_str);
-    let most = query.limit.map(|limit| i64::try_from(limit).unwrap_or(i64::MAX));
+    let limit = query.limit.map(|limit| i64::try_from(limit).unwrap_or(i64::MAX));
     let rows = pool.with_connection(|client| async move {
-        Ok(client.query_typed(statement, &[(&after, Type::TEXT), (&most, Type::INT8)]).await?)
+        Ok(client.query_typed(statement, &[(&after, Type::TEXT), (&limit, Type::INT8)]).await?)
     });
     rows.await?.iter().map(|row| Ok(row.try_get::<_, &str>(0)?.into())).collect()
 }

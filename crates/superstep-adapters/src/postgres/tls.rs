@@ -28,18 +28,18 @@ use super::connection::ConnectionDriver;
 pub(super) struct Tls(Option<TlsConnectorWithName>);
 
 impl Tls {
-    pub(super) fn new(secrecy: &TlsMode) -> Result<Self> {
+    pub(super) fn new(mode: &TlsMode) -> Result<Self> {
         let provider = Arc::new(ring::default_provider());
-        let names = |checks_name: bool, root: Option<&str>| authority(&provider, checks_name, root);
-        let verifier = match secrecy {
+        let verifier_for = |checks_name: bool, root: Option<&str>| ca_verifier(&provider, checks_name, root);
+        let verifier = match mode {
             TlsMode::None => return Ok(Self(None)),
             TlsMode::Preferred | TlsMode::Encrypted => Arc::new(Verifier {
                 inner: None,
                 checks_name: false,
                 algorithms: provider.signature_verification_algorithms,
             }),
-            TlsMode::VerifyCa(root) => names(false, root.as_deref())?,
-            TlsMode::VerifyFull(root) => names(true, root.as_deref())?,
+            TlsMode::VerifyCa(root) => verifier_for(false, root.as_deref())?,
+            TlsMode::VerifyFull(root) => verifier_for(true, root.as_deref())?,
         };
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
@@ -68,18 +68,18 @@ pub(super) fn certificate_error(cause: &(dyn std::error::Error + 'static)) -> Op
     cause.downcast_ref::<UntrustedCertificate>().map(|untrusted| untrusted.0.to_string())
 }
 
-fn authority(provider: &Arc<CryptoProvider>, checks_name: bool, root: Option<&str>) -> Result<Arc<Verifier>> {
+fn ca_verifier(provider: &Arc<CryptoProvider>, checks_name: bool, root: Option<&str>) -> Result<Arc<Verifier>> {
     let mut roots = RootCertStore::empty();
     let config_error = |message: String| {
         Error::new(ErrorCode::ConfigInvalid, message).with_help("set `sslrootcert` to a file with CA certificates")
     };
     match root.filter(|root| *root != "system") {
         Some(file) => {
-            let unread = |error: &dyn fmt::Display| {
+            let unreadable = |error: &dyn fmt::Display| {
                 config_error(format!("the certificates in `{file}` cannot be read: {error}"))
             };
-            for certificate in CertificateDer::pem_file_iter(file).map_err(|error| unread(&error))? {
-                roots.add(certificate.map_err(|error| unread(&error))?).map_err(|error| unread(&error))?;
+            for certificate in CertificateDer::pem_file_iter(file).map_err(|error| unreadable(&error))? {
+                roots.add(certificate.map_err(|error| unreadable(&error))?).map_err(|error| unreadable(&error))?;
             }
         }
         None => drop(roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs)),

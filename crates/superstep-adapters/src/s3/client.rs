@@ -16,7 +16,7 @@ use super::sigv4::{Request, Signer};
 use crate::http::request::{Backoff, HttpClients, HttpResponse, SendResult, outcome_unknown, send};
 
 /// Request bytes that extend the timeout by one second, so that large requests also work on slow connections.
-const BYTES_A_SECOND: usize = 256 * 1024;
+const MIN_BYTES_PER_SECOND: usize = 256 * 1024;
 
 /// A folder of a bucket with everything needed to send requests to it.
 pub(super) struct S3Client {
@@ -58,9 +58,9 @@ impl S3Client {
 
     /// Puts an object; returns false if the precondition failed, possibly because an earlier attempt without a
     /// response succeeded.
-    pub(super) async fn put(&self, name: &str, fence: &Precondition, object: Vec<u8>) -> Result<bool> {
+    pub(super) async fn put(&self, name: &str, precondition: &Precondition, object: Vec<u8>) -> Result<bool> {
         let mut request = Request { body: object, ..self.request("PUT", self.address.path(name)) };
-        request.headers.extend(match fence {
+        request.headers.extend(match precondition {
             Precondition::None => None,
             Precondition::Absent => Some(("if-none-match", "*".to_owned())),
             Precondition::Unchanged(tag) => Some(("if-match", tag.clone())),
@@ -68,7 +68,7 @@ impl S3Client {
         match self.send_with_retry(&request).await {
             Ok(_) => Ok(true),
             Err(RequestError::Rejected(rejection, _))
-                if *fence != Precondition::None && rejection.is_precondition() =>
+                if *precondition != Precondition::None && rejection.is_precondition() =>
             {
                 Ok(false)
             }
@@ -91,11 +91,11 @@ impl S3Client {
         prefix: &str,
         after: Option<&str>,
         next: Option<String>,
-        most: usize,
+        max_keys: usize,
     ) -> Result<ListPage> {
         let mut request = self.request("GET", self.address.bucket());
         request.query =
-            vec![("list-type", "2".to_owned()), ("max-keys", most.to_string()), ("prefix", prefix.to_owned())];
+            vec![("list-type", "2".to_owned()), ("max-keys", max_keys.to_string()), ("prefix", prefix.to_owned())];
         request.query.extend(match next {
             Some(next) => Some(("continuation-token", next)),
             None => after.map(|after| ("start-after", after.to_owned())),
@@ -110,13 +110,13 @@ impl S3Client {
 
     /// Sends a request until a response arrives.
     async fn send_with_retry(&self, request: &Request) -> Result<HttpResponse, RequestError> {
-        let extra = Duration::from_secs((request.body.len() / BYTES_A_SECOND) as u64);
+        let extra = Duration::from_secs((request.body.len() / MIN_BYTES_PER_SECOND) as u64);
         let mut backoff = Backoff::new(self.retry_timeout + extra);
         let (mut had_clock_set, mut may_have_succeeded) = (false, false);
         loop {
             let (reason, wait) = match self.send(request, self.retry_timeout / 3 + extra).await {
-                SendResult::Answer(response) if (200..300).contains(&response.status) => return Ok(response),
-                SendResult::Answer(response) => {
+                SendResult::Response(response) if (200..300).contains(&response.status) => return Ok(response),
+                SendResult::Response(response) => {
                     let rejection = ApiError::new(&response);
                     match rejection.retry_action() {
                         S3RetryAction::Retry => (rejection.text(), response.retry_after()),
@@ -164,7 +164,7 @@ impl S3Client {
         }
         let sent = local_now_millis();
         let result = send(sending, limit).await;
-        if let SendResult::Answer(response) = &result
+        if let SendResult::Response(response) = &result
             && let Some(date) = response.header("date")
         {
             self.clock.observe(sent, date);

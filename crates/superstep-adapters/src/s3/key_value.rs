@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 
 use super::client::{Precondition, S3Client};
 use super::error::{conditional_writes_unsupported, contended, corrupt, unexpected_response};
-use super::object_format::{HEAD, ObjectHeader, may_expire, object};
+use super::object_format::{MAX_HEADER_BYTES, ObjectHeader, may_expire, object};
 use crate::http::request::{Backoff, outcome_unknown, token};
 
 /// Maximum number of objects per page, as limited by S3.
@@ -49,12 +49,12 @@ impl KeyValueOps {
         if !put.if_absent {
             return self.0.put(&name, &Precondition::None, object).await;
         }
-        let (mut fence, mut backoff) = (Precondition::Absent, Backoff::new(self.0.retry_timeout));
+        let (mut precondition, mut backoff) = (Precondition::Absent, Backoff::new(self.0.retry_timeout));
         loop {
-            if self.0.put(&name, &fence, object.clone()).await? {
+            if self.0.put(&name, &precondition, object.clone()).await? {
                 return Ok(true);
             }
-            fence = match self.head(key).await.map_err(outcome_unknown)? {
+            precondition = match self.head(key).await.map_err(outcome_unknown)? {
                 // An earlier attempt succeeded and its response was lost.
                 Some((head, _)) if head.writer == writer => return Ok(true),
                 Some((head, _)) if !head.is_expired(self.now()) => return Ok(false),
@@ -82,8 +82,8 @@ impl KeyValueOps {
         let after = after.filter(|after| *after >= prefix && !after.is_empty()).map(|after| address.name(after));
         let (mut keys, mut next) = (Vec::new(), None);
         while keys.len() < limit {
-            let most = PAGE.min(limit - keys.len());
-            let page = self.0.list(&address.name(prefix), after.as_deref(), next, most).await?;
+            let max_keys = PAGE.min(limit - keys.len());
+            let page = self.0.list(&address.name(prefix), after.as_deref(), next, max_keys).await?;
             let candidates = page.objects.iter().filter_map(|(name, size)| Some((address.key(name)?, *size)));
             let alive = self.each(candidates.collect(), |(key, size), values: Self| async move {
                 let is_alive = !may_expire(size) || values.is_not_expired(&key).await?;
@@ -106,7 +106,9 @@ impl KeyValueOps {
 
     /// Reads the header line and the ETag of an object.
     async fn head(&self, key: &str) -> Result<Option<(ObjectHeader, String)>> {
-        let Some(response) = self.0.get(&self.0.address.name(key), Some(HEAD)).await? else { return Ok(None) };
+        let Some(response) = self.0.get(&self.0.address.name(key), Some(MAX_HEADER_BYTES)).await? else {
+            return Ok(None);
+        };
         let head = ObjectHeader::read(&response.body).ok_or_else(|| corrupt(key))?;
         let tag = response.header("etag").ok_or_else(|| unexpected_response(&self.0.address.display_name()))?;
         Ok(Some((head, tag.to_owned())))

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 /// Beginning of the header line with the version of the format.
 const MAGIC: &str = "superstep1 ";
 /// Maximum length of the header line in bytes.
-pub(super) const HEAD: usize = MAGIC.len() + 32 + 1 + 16 + 2;
+pub(super) const MAX_HEADER_BYTES: usize = MAGIC.len() + 32 + 1 + 16 + 2;
 /// Expiry of a value that does not expire.
 const NO_EXPIRY: u64 = u64::MAX;
 
@@ -40,7 +40,7 @@ pub(super) fn may_expire(size: u64) -> bool {
 impl ObjectHeader {
     /// Parses the header line of an object or of its beginning; `None` if there is none.
     pub(super) fn read(object: &[u8]) -> Option<Self> {
-        let length = object.iter().take(HEAD).position(|byte| *byte == b'\n')? + 1;
+        let length = object.iter().take(MAX_HEADER_BYTES).position(|byte| *byte == b'\n')? + 1;
         let line = std::str::from_utf8(&object[..length]).ok()?;
         let (writer, ends) = line.strip_prefix(MAGIC)?.trim_end().split_once(' ')?;
         let ends = u64::from_str_radix(ends, 16).ok()?;
@@ -124,7 +124,7 @@ mod tests {
                 assert_eq!(may_expire(object.len() as u64), ends.is_some());
                 let head = ObjectHeader::read(&object).unwrap();
                 assert_eq!((&head.writer, head.expires_at), (&writer, ends));
-                assert_eq!(ObjectHeader::read(&object[..HEAD.min(object.len())]), Some(head.clone()));
+                assert_eq!(ObjectHeader::read(&object[..MAX_HEADER_BYTES.min(object.len())]), Some(head.clone()));
                 assert_eq!(head.value(object), value);
             }
         }

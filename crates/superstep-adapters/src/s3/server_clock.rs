@@ -26,9 +26,9 @@ impl ServerClock {
 
     /// Adjusts the offset: the server read its clock between the two local times and truncated it to seconds.
     fn adjust(&self, (sent, received): (i64, i64), server: i64) {
-        let (least, most) = (server.saturating_sub(received), server.saturating_add(1_000).saturating_sub(sent));
-        if least <= most {
-            self.0.store(self.0.load(Ordering::Relaxed).clamp(least, most), Ordering::Relaxed);
+        let (min, max) = (server.saturating_sub(received), server.saturating_add(1_000).saturating_sub(sent));
+        if min <= max {
+            self.0.store(self.0.load(Ordering::Relaxed).clamp(min, max), Ordering::Relaxed);
         }
     }
 }

@@ -24,8 +24,8 @@ impl RowStorage for SqliteCheckpointer {
         self.read(move |connection| read::base(connection, &thread, &namespace, CheckpointSelector::Id(id))).await
     }
 
-    async fn number_of(&self, line: i64, id: CheckpointId) -> Result<Option<u64>> {
-        self.read(move |connection| write_rows::number_of(connection, line, id)).await
+    async fn number_of(&self, history_id: i64, id: CheckpointId) -> Result<Option<u64>> {
+        self.read(move |connection| write_rows::number_of(connection, history_id, id)).await
     }
 
     async fn load_with_changes(

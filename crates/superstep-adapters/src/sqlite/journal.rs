@@ -1,4 +1,4 @@
-//! The event journal: one row per event, and in the row of the thread the greatest number that was deleted.
+//! The event journal: one row per event, and in the row of the thread the highest number that was deleted.
 //!
 //! A key has the thread in its upper half and the number of the event in its lower half, like the rows of a history.
 
@@ -35,14 +35,14 @@ fn too_many(thread: &ThreadId) -> Error {
 
 pub(super) fn insert(connection: &Connection, thread: i64, rows: &[EventRow]) -> SqliteResult<()> {
     for row in rows {
-        let added = "INSERT INTO event (key, run, body, sum) VALUES (?1, ?2, ?3, ?4)";
+        let insert = "INSERT INTO event (key, run, body, sum) VALUES (?1, ?2, ?3, ?4)";
         let values = params![
             key(thread, row.number),
             row.run.bits().to_be_bytes(),
             row.body,
             checksum_in_history(thread, row.sum())
         ];
-        connection.prepare_cached(added)?.execute(values)?;
+        connection.prepare_cached(insert)?.execute(values)?;
     }
     Ok(())
 }
@@ -52,7 +52,7 @@ fn find(connection: &Connection, thread: &ThreadId) -> SqliteResult<Option<i64>>
     Ok(statement.query_row([thread.as_str()], |row| row.get(0)).optional()?)
 }
 
-/// Returns the greatest number ever used by an event of a thread.
+/// Returns the highest number ever used by an event of a thread.
 fn last_of(connection: &Connection, thread: i64) -> SqliteResult<u64> {
     let sql = "SELECT forgotten, (SELECT key FROM event WHERE key BETWEEN ?2 AND ?3 ORDER BY key DESC LIMIT 1) \
                  FROM thread WHERE id = ?1";
@@ -64,7 +64,7 @@ fn last_of(connection: &Connection, thread: i64) -> SqliteResult<u64> {
     Ok(newest.map_or(0, number).max(forgotten))
 }
 
-/// Returns the greatest number ever used by an event of a thread; 0 if the thread does not exist.
+/// Returns the highest number ever used by an event of a thread; 0 if the thread does not exist.
 pub(super) fn last(connection: &Connection, thread: &ThreadId) -> SqliteResult<u64> {
     find(connection, thread)?.map_or(Ok(0), |row| last_of(connection, row))
 }
@@ -79,9 +79,9 @@ pub(super) fn read(connection: &Connection, name: &ThreadId, query: &EventsQuery
     let sql = "SELECT key, run, body, sum FROM event WHERE key BETWEEN ?1 AND ?2 AND (?3 IS NULL OR run = ?3) \
                  ORDER BY key LIMIT ?4";
     let run = query.run.map(|run| run.bits().to_be_bytes());
-    let most = i64::try_from(query.limit.unwrap_or(usize::MAX)).unwrap_or(i64::MAX);
+    let limit = i64::try_from(query.limit.unwrap_or(usize::MAX)).unwrap_or(i64::MAX);
     let mut statement = connection.prepare_cached(sql)?;
-    let mut rows = statement.query(params![key(thread, after + 1), keys(thread).1, run, most])?;
+    let mut rows = statement.query(params![key(thread, after + 1), keys(thread).1, run, limit])?;
     let mut events = Vec::new();
     while let Some(row) = rows.next()? {
         let run = RunId::from_bits(u128::from_be_bytes(row.get(1)?));
@@ -93,7 +93,7 @@ pub(super) fn read(connection: &Connection, name: &ThreadId, query: &EventsQuery
     Ok(events)
 }
 
-/// Deletes events up to a number; the greatest number ever used stays stored.
+/// Deletes events up to a number; the highest number ever used stays stored.
 pub(super) fn delete_up_to(connection: &Connection, name: &ThreadId, up_to: u64) -> SqliteResult<()> {
     let Some(thread) = find(connection, name)? else { return Ok(()) };
     let up_to = up_to.min(last_of(connection, thread)?);
@@ -108,8 +108,8 @@ pub(super) fn copy(connection: &Connection, from: i64, to: i64) -> SqliteResult<
     let update = "UPDATE thread SET forgotten = (SELECT forgotten FROM thread WHERE id = ?1) WHERE id = ?2";
     connection.execute(update, params![from, to])?;
     let (first, last) = keys(from);
-    let copied = "INSERT INTO event (key, run, body, sum) SELECT key + ?3, run, body, sum + ?4 FROM event \
+    let copy_events = "INSERT INTO event (key, run, body, sum) SELECT key + ?3, run, body, sum + ?4 FROM event \
                   WHERE key BETWEEN ?1 AND ?2 ORDER BY key";
-    connection.execute(copied, params![first, last, key(to, 0) - first, to - from])?;
+    connection.execute(copy_events, params![first, last, key(to, 0) - first, to - from])?;
     Ok(())
 }

@@ -41,15 +41,15 @@ fn find(connection: &Connection, thread: &ThreadId) -> SqliteResult<Option<Threa
 }
 
 /// Monitor of other holders, and the run that holds a thread in this process although its row names another run.
-type LivenessInfo<'a> = (&'a HolderMonitor, &'a dyn Fn(i64) -> Option<RunId>);
+type LeaseLookup<'a> = (&'a HolderMonitor, &'a dyn Fn(i64) -> Option<RunId>);
 
-/// Acquires a lease for a run, unless a run of a live process holds one. `least` is a fence that this process has
+/// Acquires a lease for a run, unless a run of a live process holds one. `min_fence` is a fence that this process has
 /// received before.
 pub(super) fn acquire(
     connection: &Connection,
     (thread, run): (&ThreadId, RunId),
-    (holder, least): (i64, u64),
-    (monitor, run_of): LivenessInfo<'_>,
+    (holder, min_fence): (i64, u64),
+    (monitor, run_of): LeaseLookup<'_>,
 ) -> SqliteResult<AcquiredThread> {
     let mut thread_row = find(connection, thread)?;
     if let Some(thread_row) = &mut thread_row {
@@ -59,7 +59,7 @@ pub(super) fn acquire(
     }
     let is_new = thread_row.is_none();
     let before = thread_row.as_ref().map_or(0, |thread_row| thread_row.fence);
-    let fence = stored_fence(before.max(least)) + FENCES_PER_ROW;
+    let fence = stored_fence(before.max(min_fence)) + FENCES_PER_ROW;
     let bits = run.bits().to_be_bytes();
     let row = match thread_row {
         Some(thread_row) => {
@@ -77,20 +77,20 @@ pub(super) fn acquire(
     Ok(AcquiredThread { row, fence, before, is_new })
 }
 
-/// Returns an error if another run holds a live lease. `me` is the holder and the run that may hold it already.
+/// Returns an error if another run holds a live lease. `acquirer` is the holder and the run that may hold it already.
 fn check_not_leased(
     connection: &Connection,
     thread: &ThreadId,
     thread_row: &ThreadRow,
-    me: Option<(i64, RunId)>,
+    acquirer: Option<(i64, RunId)>,
     monitor: &HolderMonitor,
 ) -> SqliteResult<()> {
     let (Some(holder), Some(run)) = (thread_row.holder, thread_row.run) else { return Ok(()) };
-    if me.is_some_and(|(_, mine)| mine == run) {
+    if acquirer.is_some_and(|(_, own_run)| own_run == run) {
         return Ok(());
     }
-    let is_mine = me.is_some_and(|(mine, _)| mine == holder);
-    if is_mine || monitor.is_alive(connection, holder)? {
+    let is_own_lease = acquirer.is_some_and(|(own_holder, _)| own_holder == holder);
+    if is_own_lease || monitor.is_alive(connection, holder)? {
         return Err(SqliteError::Rejected(change_log::thread_busy(thread, run)));
     }
     Ok(())
@@ -148,9 +148,9 @@ pub(super) fn status(
     if status != Some(ThreadStatus::Busy) {
         return Ok(status);
     }
-    let is_moved = match holder {
+    let is_leased = match holder {
         Some(holder) => monitor.is_alive(connection, holder)?,
         None => false,
     };
-    Ok(Some(if is_moved { ThreadStatus::Busy } else { ThreadStatus::Idle }))
+    Ok(Some(if is_leased { ThreadStatus::Busy } else { ThreadStatus::Idle }))
 }

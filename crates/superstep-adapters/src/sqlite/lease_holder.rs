@@ -47,8 +47,8 @@ impl LeaseHolder {
     pub(super) fn row(&mut self, connection: &Connection) -> SqliteResult<i64> {
         if !self.is_written {
             // After a failed transaction, the row may or may not exist.
-            let put = "INSERT INTO holder (id, beat) VALUES (?1, 0) ON CONFLICT (id) DO UPDATE SET beat = beat + 1";
-            connection.execute(put, [self.id])?;
+            let upsert = "INSERT INTO holder (id, beat) VALUES (?1, 0) ON CONFLICT (id) DO UPDATE SET beat = beat + 1";
+            connection.execute(upsert, [self.id])?;
             self.is_written = true;
         }
         Ok(self.id)
@@ -128,7 +128,7 @@ pub(super) struct HolderMonitor(Arc<MonitorState>);
 struct MonitorState {
     database: Option<PathBuf>,
     lease_timeout: Duration,
-    seen: Mutex<BTreeMap<i64, (i64, Instant)>>,
+    heartbeats: Mutex<BTreeMap<i64, (i64, Instant)>>,
 }
 
 impl HolderMonitor {
@@ -136,7 +136,7 @@ impl HolderMonitor {
         Self(Arc::new(MonitorState {
             database: database.path().map(Path::to_owned),
             lease_timeout,
-            seen: Mutex::default(),
+            heartbeats: Mutex::default(),
         }))
     }
 
@@ -191,8 +191,8 @@ impl HolderMonitor {
 
     fn has_recent_heartbeat(&self, holder: i64, heartbeat: i64) -> bool {
         let now = Instant::now();
-        let mut seen = self.0.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        let entry = seen.entry(holder).or_insert((heartbeat, now));
+        let mut heartbeats = self.0.heartbeats.lock().unwrap_or_else(PoisonError::into_inner);
+        let entry = heartbeats.entry(holder).or_insert((heartbeat, now));
         if entry.0 != heartbeat {
             *entry = (heartbeat, now);
         }

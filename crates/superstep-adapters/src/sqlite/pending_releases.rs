@@ -37,7 +37,7 @@ struct ReleaseQueue {
 pub(super) struct PendingRelease {
     pub(super) row: i64,
     pub(super) fence: u64,
-    since: Instant,
+    released_at: Instant,
 }
 
 impl PendingReleases {
@@ -48,7 +48,7 @@ impl PendingReleases {
     /// Queues a release. Returns true if the writer thread has to be woken.
     pub(super) fn queue_release(&self, row: i64, fence: u64) -> bool {
         let mut state = self.lock();
-        state.list.push(PendingRelease { row, fence, since: Instant::now() });
+        state.list.push(PendingRelease { row, fence, released_at: Instant::now() });
         state.writer_is_idle
     }
 
@@ -59,10 +59,10 @@ impl PendingReleases {
     pub(super) fn reacquire(&self, (row, before): (i64, u64), run: RunId) -> Option<AcquiredThread> {
         let mut state = self.lock();
         let fence = next_fence(before).filter(|_| state.jobs_in_flight == 0)?;
-        let is_it = |release: &PendingRelease| {
-            (release.row, release.fence) == (row, before) && release.since.elapsed() < RELEASE_DELAY
+        let is_reacquirable = |release: &PendingRelease| {
+            (release.row, release.fence) == (row, before) && release.released_at.elapsed() < RELEASE_DELAY
         };
-        let index = state.list.iter().position(is_it)?;
+        let index = state.list.iter().position(is_reacquirable)?;
         state.list.remove(index);
         state.runs.insert(row, (run, fence));
         Some(AcquiredThread { row, fence, before, is_new: false })
@@ -74,7 +74,7 @@ impl PendingReleases {
     }
 
     /// Records that the row of a thread names the run that holds it.
-    pub(super) fn is_written(&self, row: i64) {
+    pub(super) fn row_written(&self, row: i64) {
         self.lock().runs.remove(&row);
     }
 
@@ -133,25 +133,25 @@ impl PendingReleases {
 
 /// Guard of an acquired lease that releases it if the caller has stopped waiting.
 pub(super) struct SqliteLeaseGuard {
-    taken: AcquiredThread,
+    acquired: AcquiredThread,
     releases: Option<PendingReleases>,
 }
 
 impl SqliteLeaseGuard {
-    pub(super) fn new(taken: AcquiredThread, releases: &PendingReleases) -> Self {
-        Self { taken, releases: Some(releases.clone()) }
+    pub(super) fn new(acquired: AcquiredThread, releases: &PendingReleases) -> Self {
+        Self { acquired, releases: Some(releases.clone()) }
     }
 
     pub(super) fn disarm(mut self) -> AcquiredThread {
         self.releases = None;
-        self.taken
+        self.acquired
     }
 }
 
 impl Drop for SqliteLeaseGuard {
     fn drop(&mut self) {
         if let Some(releases) = self.releases.take() {
-            releases.queue_release(self.taken.row, self.taken.fence);
+            releases.queue_release(self.acquired.row, self.acquired.fence);
         }
     }
 }

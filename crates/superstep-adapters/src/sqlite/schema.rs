@@ -132,8 +132,8 @@ fn canonical_path(path: &Path) -> PathBuf {
 }
 
 /// Returns the key of a row of a history.
-pub(super) fn key(line: i64, number: u64) -> i64 {
-    line << 32 | number.cast_signed()
+pub(super) fn key(history_id: i64, number: u64) -> i64 {
+    history_id << 32 | number.cast_signed()
 }
 
 /// Returns the number of a row in its history.
@@ -147,13 +147,13 @@ pub(super) fn history_of(key: i64) -> i64 {
 }
 
 /// Returns a checksum as stored in a row of a history, so that a row of another history has a different one.
-pub(super) fn checksum_in_history(line: i64, sum: u32) -> i64 {
-    i64::from(sum) + line
+pub(super) fn checksum_in_history(history_id: i64, sum: u32) -> i64 {
+    i64::from(sum) + history_id
 }
 
 /// Returns the first and the last possible key of the rows of a history.
-pub(super) fn keys(line: i64) -> (i64, i64) {
-    (key(line, 0), key(line, u64::from(u32::MAX)))
+pub(super) fn keys(history_id: i64) -> (i64, i64) {
+    (key(history_id, 0), key(history_id, u64::from(u32::MAX)))
 }
 
 /// Location of the tables.

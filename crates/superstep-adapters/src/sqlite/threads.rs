@@ -20,7 +20,7 @@ const TABLES: [(&str, &str); 4] = [
     ("remnant", "vals"),
 ];
 
-fn lines(connection: &Connection, thread: i64) -> SqliteResult<Vec<i64>> {
+fn history_ids(connection: &Connection, thread: i64) -> SqliteResult<Vec<i64>> {
     let mut statement = connection.prepare_cached("SELECT id FROM line WHERE thread = ?1 ORDER BY id")?;
     Ok(statement.query_map([thread], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
 }
@@ -28,11 +28,11 @@ fn lines(connection: &Connection, thread: i64) -> SqliteResult<Vec<i64>> {
 /// Deletes a thread. Returns an error while a run holds a lease on it.
 pub(super) fn delete_thread(connection: &Connection, thread: &ThreadId, monitor: &HolderMonitor) -> SqliteResult<()> {
     let Some(row) = lease::check_not_running(connection, thread, monitor)? else { return Ok(()) };
-    for line in lines(connection, row)? {
+    for history_id in history_ids(connection, row)? {
         for (table, _) in TABLES {
-            connection.execute(&format!("DELETE FROM {table} WHERE key BETWEEN ?1 AND ?2"), keys(line))?;
+            connection.execute(&format!("DELETE FROM {table} WHERE key BETWEEN ?1 AND ?2"), keys(history_id))?;
         }
-        connection.execute("DELETE FROM pending WHERE checkpoint BETWEEN ?1 AND ?2", keys(line))?;
+        connection.execute("DELETE FROM pending WHERE checkpoint BETWEEN ?1 AND ?2", keys(history_id))?;
     }
     connection.execute("DELETE FROM line WHERE thread = ?1", [row])?;
     connection.execute("DELETE FROM thread WHERE id = ?1", [row])?;
@@ -60,16 +60,17 @@ pub(super) fn copy_thread(connection: &Connection, from: &ThreadId, to: &ThreadI
     connection.execute("INSERT INTO thread (name, fence, status) VALUES (?1, 0, ?2)", params![to.as_str(), status])?;
     let copy = connection.last_insert_rowid();
     journal::copy(connection, source, copy)?;
-    for line in lines(connection, source)? {
-        let target = copy_line(connection, line, (copy, to))?;
-        let (first, last) = keys(line);
-        let (offset, sums) = (key(target, 0) - first, checksum_in_history(target, 0) - checksum_in_history(line, 0));
+    for history_id in history_ids(connection, source)? {
+        let target = copy_history_row(connection, history_id, (copy, to))?;
+        let (first, last) = keys(history_id);
+        let (offset, sums) =
+            (key(target, 0) - first, checksum_in_history(target, 0) - checksum_in_history(history_id, 0));
         for (table, columns) in TABLES {
-            let copied = format!(
+            let copy_rows = format!(
                 "INSERT INTO {table} (key, {columns}, sum) SELECT key + ?3, {columns}, sum + ?4 FROM {table} \
                  WHERE key BETWEEN ?1 AND ?2 ORDER BY key"
             );
-            connection.execute(&copied, params![first, last, offset, sums])?;
+            connection.execute(&copy_rows, params![first, last, offset, sums])?;
         }
         // The order of the rows is the order of the entries.
         let pending = "INSERT INTO pending (checkpoint, task, slot, body, sum) \
@@ -81,8 +82,8 @@ pub(super) fn copy_thread(connection: &Connection, from: &ThreadId, to: &ThreadI
 }
 
 /// Copies the row of a history to another thread, without its checkpoints.
-fn copy_line(connection: &Connection, line: i64, (thread, name): (i64, &ThreadId)) -> SqliteResult<i64> {
-    let result = connection.query_row("SELECT namespace, names FROM line WHERE id = ?1", [line], |row| {
+fn copy_history_row(connection: &Connection, history_id: i64, (thread, name): (i64, &ThreadId)) -> SqliteResult<i64> {
+    let result = connection.query_row("SELECT namespace, names FROM line WHERE id = ?1", [history_id], |row| {
         Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
     });
     let (path, names) = result?;
@@ -94,10 +95,10 @@ fn copy_line(connection: &Connection, line: i64, (thread, name): (i64, &ThreadId
 
 /// Lists the ids of threads in ascending order.
 pub(super) fn threads(connection: &Connection, query: &ThreadsQuery) -> SqliteResult<Vec<ThreadId>> {
-    let listed = "SELECT name FROM thread WHERE status IS NOT NULL AND name > ?1 ORDER BY name LIMIT ?2";
-    let (after, most) = (query.after.as_ref().map_or("", ThreadId::as_str), query.limit.unwrap_or(usize::MAX));
-    let mut statement = connection.prepare_cached(listed)?;
-    let names = statement.query_map(params![after, i64::try_from(most).unwrap_or(i64::MAX)], |row| row.get(0))?;
+    let sql = "SELECT name FROM thread WHERE status IS NOT NULL AND name > ?1 ORDER BY name LIMIT ?2";
+    let (after, limit) = (query.after.as_ref().map_or("", ThreadId::as_str), query.limit.unwrap_or(usize::MAX));
+    let mut statement = connection.prepare_cached(sql)?;
+    let names = statement.query_map(params![after, i64::try_from(limit).unwrap_or(i64::MAX)], |row| row.get(0))?;
     Ok(names.map(|name| name.map(|name: String| name.into())).collect::<rusqlite::Result<_>>()?)
 }
 

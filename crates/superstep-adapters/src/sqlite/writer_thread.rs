@@ -85,8 +85,8 @@ pub(super) struct WriterContext {
     holder: LeaseHolder,
     /// Highest fence issued by this process.
     fence: u64,
-    /// Number of held threads.
-    held: usize,
+    /// Number of leases held by this process.
+    held_leases: usize,
     pub(super) pending_releases: PendingReleases,
 }
 
@@ -127,7 +127,7 @@ impl WriterHandle {
             connection,
             holder: LeaseHolder::new(&database)?,
             fence: 0,
-            held: 0,
+            held_leases: 0,
             pending_releases: pending_releases.clone(),
         };
         let (jobs, inbox) = channel();
@@ -199,24 +199,26 @@ impl WriterHandle {
         run: RunId,
         last_release: Option<(i64, u64)>,
     ) -> Result<AcquiredThread> {
-        if let Some(taken) = last_release.and_then(|last_release| self.pending_releases.reacquire(last_release, run)) {
-            return Ok(taken);
+        if let Some(acquired) = last_release.and_then(|last_release| self.pending_releases.reacquire(last_release, run))
+        {
+            return Ok(acquired);
         }
         let monitor = self.monitor.clone();
-        let taken = self.execute(SyncMode::NoSync, move |context| {
-            let mine = (context.holder()?, context.fence);
+        let acquired = self.execute(SyncMode::NoSync, move |context| {
+            let holder_and_fence = (context.holder()?, context.fence);
             let run_of = |row| context.pending_releases.run_of(row).map(|(run, _)| run);
-            let taken = lease::acquire(&context.connection, (&thread, run), mine, (&monitor, &run_of))?;
-            context.pending_releases.is_written(taken.row);
-            context.fence = context.fence.max(taken.fence);
-            context.held += 1;
-            Ok(SqliteLeaseGuard::new(taken, &context.pending_releases))
+            let acquired = lease::acquire(&context.connection, (&thread, run), holder_and_fence, (&monitor, &run_of))?;
+            context.pending_releases.row_written(acquired.row);
+            context.fence = context.fence.max(acquired.fence);
+            context.held_leases += 1;
+            Ok(SqliteLeaseGuard::new(acquired, &context.pending_releases))
         });
-        let taken =
-            taken.await.map(SqliteLeaseGuard::disarm).map_err(|error| error.into_error(&self.database.name()))?;
+        let acquired =
+            acquired.await.map(SqliteLeaseGuard::disarm).map_err(|error| error.into_error(&self.database.name()))?;
         // The row contains the first of the fences issued here.
-        let last = last_release.filter(|(row, fence)| *row == taken.row && lease::stored_fence(*fence) == taken.before);
-        Ok(AcquiredThread { before: last.map_or(taken.before, |(_, fence)| fence), ..taken })
+        let last =
+            last_release.filter(|(row, fence)| *row == acquired.row && lease::stored_fence(*fence) == acquired.before);
+        Ok(AcquiredThread { before: last.map_or(acquired.before, |(_, fence)| fence), ..acquired })
     }
 
     /// Queues the release of a lease.
@@ -264,11 +266,11 @@ struct WriterThread {
 
 impl WriterThread {
     fn work(&mut self, inbox: &Receiver<Box<dyn WriterJob>>) {
-        let (mut beaten, heartbeat_interval) =
+        let (mut last_heartbeat, heartbeat_interval) =
             (Instant::now(), (self.options.lease_timeout / HEARTBEATS_PER_LEASE).max(RELEASE_DELAY));
         let mut is_lingering = false;
         loop {
-            let wait = heartbeat_interval.saturating_sub(beaten.elapsed());
+            let wait = heartbeat_interval.saturating_sub(last_heartbeat.elapsed());
             match inbox.recv_timeout(if is_lingering { wait.min(RELEASE_DELAY) } else { wait }) {
                 Ok(first) => {
                     let mut batch = vec![first];
@@ -280,8 +282,8 @@ impl WriterThread {
                 Err(RecvTimeoutError::Timeout) => is_lingering = !self.flush_releases(),
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            if beaten.elapsed() >= heartbeat_interval {
-                beaten = Instant::now();
+            if last_heartbeat.elapsed() >= heartbeat_interval {
+                last_heartbeat = Instant::now();
                 self.heartbeat();
             }
         }
@@ -308,7 +310,7 @@ impl WriterThread {
         if !self.context.pending_releases.list().is_empty() {
             self.perform(Vec::new());
         }
-        if self.context.held > 0 && self.restore().is_ok() && self.set_syncs(SyncMode::NoSync).is_ok() {
+        if self.context.held_leases > 0 && self.restore().is_ok() && self.set_syncs(SyncMode::NoSync).is_ok() {
             drop(self.context.holder.heartbeat(&self.context.connection));
         }
     }
@@ -317,7 +319,7 @@ impl WriterThread {
         let releases = self.context.pending_releases.take_all();
         let done = self.transact(&mut batch, &releases);
         match &done {
-            Ok(()) => self.context.held = self.context.held.saturating_sub(releases.len()),
+            Ok(()) => self.context.held_leases = self.context.held_leases.saturating_sub(releases.len()),
             Err(_) => self.context.pending_releases.requeue(releases),
         }
         let failure = match done {

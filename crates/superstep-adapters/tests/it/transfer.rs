@@ -34,7 +34,7 @@ struct Step {
     carries_state: bool,
 }
 
-fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
+fn steps(max: usize) -> impl Strategy<Value = Vec<Step>> {
     let step = (
         0..4_u8,
         prop::option::weighted(0.2, any::<Index>()),
@@ -49,7 +49,7 @@ fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
         entries,
         carries_state,
     });
-    prop::collection::vec(step, 1..most)
+    prop::collection::vec(step, 1..max)
 }
 
 type Values = BTreeMap<&'static str, Value>;

@@ -20,13 +20,13 @@ impl AssistantArgs {
     /// Loads the settings and connects to the data sources of the file; `None` if no file is given.
     pub(crate) async fn load_settings(&self, is_offline: bool) -> Result<Option<AssistantSettings>, CliError> {
         let Some(file) = &self.file else { return Ok(None) };
-        let installation = ConfigFile::load(file, |name| std::env::var(name).ok())?;
-        if let Some(key) = installation.network_keys().first().filter(|_| is_offline) {
+        let config_file = ConfigFile::load(file, |name| std::env::var(name).ok())?;
+        if let Some(key) = config_file.network_keys().first().filter(|_| is_offline) {
             let file = file.display();
             let message = format!("`{key}` of `{file}` needs the network, which `--offline` forbids");
             return Err(CliError::new(ErrorCode::PolicyRefused, message).help(format!("remove `{key}`")));
         }
-        Ok(Some(installation.connect().await?))
+        Ok(Some(config_file.connect().await?))
     }
 }
 

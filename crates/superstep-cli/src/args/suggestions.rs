@@ -24,7 +24,7 @@ pub(crate) struct SuggestionSourceArgs {
 
 /// Environment variable with the token for Microsoft Graph. Not a flag, because every user of the machine can read
 /// command lines.
-const TOKEN: &str = "SUPERSTEP_GRAPH_TOKEN";
+const TOKEN_VARIABLE: &str = "SUPERSTEP_GRAPH_TOKEN";
 
 impl SuggestionSourceArgs {
     /// Converts the arguments to settings of the suggestions agent.
@@ -48,12 +48,13 @@ impl SuggestionSourceArgs {
 
 /// Reads the token from the environment; no error message contains it.
 fn token() -> Result<Option<Secret>, CliError> {
-    let value = std::env::var_os(TOKEN).unwrap_or_default();
+    let value = std::env::var_os(TOKEN_VARIABLE).unwrap_or_default();
     match value.to_str().map(str::trim) {
         Some("") => Ok(None),
         Some(token) if token.bytes().all(|byte| byte.is_ascii_graphic()) => Ok(Some(Secret::new(token))),
         _ => {
-            let message = format!("`{TOKEN}` is not a valid token: it contains spaces or unsupported characters");
+            let message =
+                format!("`{TOKEN_VARIABLE}` is not a valid token: it contains spaces or unsupported characters");
             Err(CliError::new(ErrorCode::ConfigInvalid, message).help("set it to the token only, without `Bearer`"))
         }
     }

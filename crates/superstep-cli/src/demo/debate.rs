@@ -59,7 +59,7 @@ pub(crate) async fn debate(args: &DemoDebate, global: &GlobalArgs, out: &Output)
 
 fn now() -> Result<Time, CliError> {
     let now = Time::from_unix_micros(Timestamp::now().as_microsecond());
-    Ok(now.map_err(|fault| superstep::Error::internal(fault.message))?)
+    Ok(now.map_err(|error| superstep::Error::internal(error.message))?)
 }
 
 /// Builds the debate options of the run.
@@ -112,14 +112,14 @@ fn resolve_model(config: &CliConfig, name: &str) -> Result<(String, String), Cli
         reject_offline(config, name, true)?;
         return Ok((name.to_owned(), format!("{model}, a language model of {service}")));
     }
-    let Some(set) = config.settings.models.get(name) else {
+    let Some(settings) = config.settings.models.get(name) else {
         let names: Vec<&str> =
             ["rules", "weights"].into_iter().chain(config.settings.models.keys().map(String::as_str)).collect();
         return Err(CliError::new(ErrorCode::ConfigInvalid, format!("unknown model `{name}`"))
             .help(did_you_mean_or_list(name, &names)));
     };
-    reject_offline(config, name, is_remote(set))?;
-    Ok((name.to_owned(), model_label(name, &build_model(config, name, set)?.info())))
+    reject_offline(config, name, is_remote(settings))?;
+    Ok((name.to_owned(), model_label(name, &build_model(config, name, settings)?.info())))
 }
 
 /// Returns the label of a model; local weights by the name in their file.
@@ -159,21 +159,21 @@ impl DebateRunView {
         Self { screen, out, heading, rounds, round: 0, turn: 0, current_message: None, started }
     }
 
-    fn line(&mut self, text: &str) {
+    fn print_line(&mut self, text: &str) {
         self.screen.clear();
         if self.out.is_text() {
             self.out.print_result(text);
         }
     }
 
-    fn start(&mut self, agent: &str) {
+    fn start_message(&mut self, agent: &str) {
         self.turn += 1;
         if agent == OPENING_AGENT {
             self.round += 1;
             let title = format!("\nround {} of {}", self.round, self.rounds);
-            self.line(&title);
+            self.print_line(&title);
         } else if agent == "moderator" {
-            self.line("\nsummary");
+            self.print_line("\nsummary");
         }
         self.current_message = Some((agent.to_owned(), String::new()));
     }
@@ -183,18 +183,18 @@ impl DebateRunView {
         let Some((agent, partial)) = self.current_message.take() else { return };
         let message = last_message_text(output).unwrap_or(partial);
         for line in message_lines(&agent, &message) {
-            self.line(&line);
+            self.print_line(&line);
         }
     }
 
     fn print_fact_checks(&mut self, output: &Value) {
         for result in output["factCheckResults"].as_array().into_iter().flatten() {
             let text = |key: &str| result[key].as_str().unwrap_or_default().to_owned();
-            let line_text = truncate(
+            let fact_check = truncate(
                 &format!("{}: {}", text("verdict"), text("claim")),
                 width().saturating_sub(NAME_COLUMN_WIDTH + 3),
             );
-            self.line(&format!("  {}{line_text}", padded("checked", NAME_COLUMN_WIDTH)));
+            self.print_line(&format!("  {}{fact_check}", padded("checked", NAME_COLUMN_WIDTH)));
         }
     }
 
@@ -217,13 +217,13 @@ impl DebateRunView {
 impl RunDisplay for DebateRunView {
     fn on_event(&mut self, published: &PublishedEvent) {
         if let Some(heading) = self.heading.take() {
-            self.line(&heading);
+            self.print_line(&heading);
         }
         let event = published.event();
         let node = event["metadata"]["node"].as_str().unwrap_or_default();
         let is_node = event["name"] == node && event["metadata"]["path"] == "" && event["metadata"]["model"].is_null();
         match published.event_type() {
-            "on_chain_start" if is_node && AGENTS.contains(&node) => self.start(node),
+            "on_chain_start" if is_node && AGENTS.contains(&node) => self.start_message(node),
             "on_chat_model_stream" => {
                 let chunk = event["data"]["chunk"].as_str().unwrap_or_default();
                 if let Some((_, partial)) = self.current_message.as_mut().filter(|(agent, _)| agent == node) {

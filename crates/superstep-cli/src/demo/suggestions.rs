@@ -39,10 +39,10 @@ pub(crate) async fn suggestions(args: &DemoSuggestions, global: &GlobalArgs, out
         wrap(&post.text, text_width()).iter().for_each(|line| out.print_result(format!("  {line}")));
         out.print_result("");
     }
-    let hints = model.clone().filter(|model| model.info().kind != ModelKind::Rules);
+    let hint_model = model.clone().filter(|model| model.info().kind != ModelKind::Rules);
     let context = model.into_iter().fold(SuggestionsContext::new(&post.id), SuggestionsContext::model);
     let context = settings.token.clone().into_iter().fold(context, SuggestionsContext::access_token);
-    let context = context.connect_mcp(sources, hints).await?;
+    let context = context.connect_mcp(sources, hint_model).await?;
     let result =
         run_search(&SuggestionRun::new(&context, &post.text, &post.tags)?, settings.max_tool_rounds, out).await?;
     print_result(&result, out);
@@ -66,11 +66,11 @@ async fn post(args: &DemoSuggestions, sources: &Sources) -> Result<PostSummary, 
     if let Some(text) = &args.post {
         return Ok(posts.create(NewPost::new(text)).await?);
     }
-    let missing = || {
+    let not_found = || {
         let failure = CliError::new(ErrorCode::NotFound, format!("the sample has no post `{}`", args.id));
         failure.help("superstep demo suggestions --post \"How do I …?\"")
     };
-    posts.get(&args.id).await?.ok_or_else(missing)
+    posts.get(&args.id).await?.ok_or_else(not_found)
 }
 
 /// Resolves a model name to the planning model and a label for users.
@@ -133,9 +133,9 @@ fn print_suggestions(result: &SuggestionResult, out: &Output) {
         let name = if index == 0 { "next" } else { "" };
         out.print_result(format!("{}{}{line}", if index == 0 { "\n" } else { "" }, padded(name, NAME_COLUMN_WIDTH)));
     });
-    section("Microsoft 365", &response.m365, out);
-    section("documents", &response.docs, out);
-    section("issues", &response.issues, out);
+    print_section("Microsoft 365", &response.m365, out);
+    print_section("documents", &response.docs, out);
+    print_section("issues", &response.issues, out);
     if !response.posts.is_empty() {
         out.print_result("\nposts");
         for post in &response.posts {
@@ -160,7 +160,7 @@ fn print_suggestions(result: &SuggestionResult, out: &Output) {
         .for_each(|warning| out.print_note(format_args!("warning: {}", strip_control_characters(warning))));
 }
 
-fn section(name: &str, results: &[McpSuggestion], out: &Output) {
+fn print_section(name: &str, results: &[McpSuggestion], out: &Output) {
     if results.is_empty() {
         return;
     }

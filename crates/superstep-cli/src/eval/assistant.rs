@@ -6,7 +6,7 @@ use superstep_assistant::eval::{AnswerEvalRow, AnswerEvalScore, Grade, eval, que
 use superstep_assistant::sample::unpack;
 
 use super::EXIT_BELOW_THRESHOLD;
-use crate::cli_config::ASSISTANT;
+use crate::cli_config::ASSISTANT_FOLDER;
 use crate::error::CliError;
 use crate::output::{Output, TextStyle, styled};
 use crate::text::{columns, padded, truncate, width};
@@ -15,7 +15,7 @@ use crate::text::{columns, padded, truncate, width};
 const MIN_CORRECT: usize = 45;
 
 pub(super) async fn assistant(out: &Output) -> Result<u8, CliError> {
-    let folder = Path::new(ASSISTANT);
+    let folder = Path::new(ASSISTANT_FOLDER);
     unpack(folder)?;
     let score = eval(folder, &questions()?).await?;
     let is_enough = score.right >= MIN_CORRECT && score.incorrect == 0;
@@ -29,15 +29,15 @@ pub(super) async fn assistant(out: &Output) -> Result<u8, CliError> {
 fn print_score(score: &AnswerEvalScore, is_enough: bool, out: &Output) {
     let AnswerEvalScore { right, incorrect, unknown, total, rows } = score;
     let widest = rows.iter().map(|row| columns(&row.id)).max().unwrap_or(0);
-    rows.iter().for_each(|row| out.print_result(line(row, widest)));
+    rows.iter().for_each(|row| out.print_result(format_row(row, widest)));
     out.print_result(format!(
         "\n{right} of {total} correct, {incorrect} wrong with high confidence, {unknown} not answered"
     ));
-    let (tone, word) = if is_enough { (TextStyle::Good, "passed") } else { (TextStyle::Bad, "failed") };
-    out.print_note(format_args!("{}: the minimum is {MIN_CORRECT} correct and none wrong", styled(tone, word)));
+    let (style, result) = if is_enough { (TextStyle::Good, "passed") } else { (TextStyle::Bad, "failed") };
+    out.print_note(format_args!("{}: the minimum is {MIN_CORRECT} correct and none wrong", styled(style, result)));
 }
 
-fn line(row: &AnswerEvalRow, widest: usize) -> String {
+fn format_row(row: &AnswerEvalRow, widest: usize) -> String {
     let grade_name = match row.grade {
         Grade::Right => "correct",
         Grade::Incorrect => "WRONG",

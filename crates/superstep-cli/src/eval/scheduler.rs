@@ -20,18 +20,18 @@ pub(super) fn scheduler(out: &Output) -> Result<u8, CliError> {
 fn print_score(score: &ParseEvalScore, is_enough: bool, out: &Output) {
     let ParseEvalScore { total, right, intent, time, names, event, title, confident_errors, rows } = score;
     let widest = rows.iter().map(|row| columns(&row.id)).max().unwrap_or(0);
-    rows.iter().for_each(|row| out.print_result(line(row, widest)));
+    rows.iter().for_each(|row| out.print_result(format_row(row, widest)));
     out.print_result(format!("\n{right} of {total} understood, {confident_errors} wrong with high confidence"));
     out.print_result(format!(
         "intent {intent}, date and time {time}, people and resources {names}, event {event}, title {title}"
     ));
-    let (tone, word) = if is_enough { (TextStyle::Good, "passed") } else { (TextStyle::Bad, "failed") };
+    let (style, result) = if is_enough { (TextStyle::Good, "passed") } else { (TextStyle::Bad, "failed") };
     let minimum =
         "the minimum is intent 97 %, date and time 95 %, people and resources 95 %, none wrong with high confidence";
-    out.print_note(format_args!("{}: {minimum}", styled(tone, word)));
+    out.print_note(format_args!("{}: {minimum}", styled(style, result)));
 }
 
-fn line(row: &ParseEvalRow, widest: usize) -> String {
+fn format_row(row: &ParseEvalRow, widest: usize) -> String {
     let text_width = width().saturating_sub(widest + 16);
     format!(
         "{}  {:<5}  {:.2}  {}",

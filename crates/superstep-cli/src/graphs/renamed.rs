@@ -8,8 +8,8 @@ use superstep::core::id::{CheckpointId, ThreadId};
 use superstep::{EventsQuery, HistoryQuery, JournalEvent, ThreadStatus};
 use superstep_server::{GraphFuture, Problem, RunHandle, RunOptions, RunRequest, ServedGraph, Storage, ThreadState};
 
-/// Renames a graph.
-pub(super) fn named(name: &str, graph: Arc<dyn ServedGraph>) -> Arc<dyn ServedGraph> {
+/// Returns a graph under this name.
+pub(super) fn rename(name: &str, graph: Arc<dyn ServedGraph>) -> Arc<dyn ServedGraph> {
     match graph.name() == name {
         true => graph,
         false => Arc::new(RenamedGraph { name: name.to_owned(), graph }),
@@ -38,8 +38,8 @@ impl ServedGraph for RenamedGraph {
         self.graph.output_schema()
     }
 
-    fn with_storage(&self, stores: &Storage) -> Arc<dyn ServedGraph> {
-        named(&self.name, self.graph.with_storage(stores))
+    fn with_storage(&self, storage: &Storage) -> Arc<dyn ServedGraph> {
+        rename(&self.name, self.graph.with_storage(storage))
     }
 
     fn annotate(&self, request: RunRequest) -> RunRequest {

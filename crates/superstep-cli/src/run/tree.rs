@@ -11,7 +11,7 @@ use superstep_server::PublishedEvent;
 
 use crate::live_region::LiveRegion;
 use crate::output::{Output, TextStyle, styled};
-use crate::text::{columns, format_duration, padded, pluralize, summary, truncate, width};
+use crate::text::{columns, format_duration, padded, pluralize, summary, tail, truncate, width};
 
 /// Maximum number of redrawn lines.
 const MAX_ROWS: usize = 12;
@@ -19,7 +19,7 @@ const MAX_ROWS: usize = 12;
 /// Maximum number of columns of a name.
 const MAX_NAME_COLUMNS: usize = 28;
 
-/// Maximum number of columns of that text in permanent output.
+/// Maximum number of columns of a preview in permanent output.
 const MAX_PREVIEW_COLUMNS: usize = 100;
 
 /// Node tree of a run.
@@ -34,7 +34,7 @@ struct NodeRow {
     id: String,
     name: String,
     depth: usize,
-    state: NodeStatus,
+    status: NodeStatus,
     /// Text printed behind the name.
     preview: String,
     tokens: u64,
@@ -44,8 +44,8 @@ struct NodeRow {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NodeStatus {
-    Runs,
-    Done,
+    Running,
+    Finished,
     Failed,
     Interrupted,
 }
@@ -66,12 +66,13 @@ impl NodeTree {
             "on_chain_start" if is_node => self.start(event),
             "on_chain_end" if is_node => {
                 let output = &event["data"]["output"];
-                let state = if output["__interrupt__"].is_null() { NodeStatus::Done } else { NodeStatus::Interrupted };
-                let preview = match state {
+                let status =
+                    if output["__interrupt__"].is_null() { NodeStatus::Finished } else { NodeStatus::Interrupted };
+                let preview = match status {
                     NodeStatus::Interrupted => "interrupted, waiting for input".to_owned(),
                     _ => summary(output),
                 };
-                self.finish(event, state, preview);
+                self.finish(event, status, preview);
             }
             "on_chain_error" if is_node => {
                 let preview = event["data"]["error"]["message"].as_str().unwrap_or("failed").to_owned();
@@ -110,7 +111,7 @@ impl NodeTree {
             id,
             name,
             depth,
-            state: NodeStatus::Runs,
+            status: NodeStatus::Running,
             preview,
             tokens: 0,
             started,
@@ -118,9 +119,9 @@ impl NodeTree {
         });
     }
 
-    fn finish(&mut self, event: &Value, state: NodeStatus, preview: String) {
+    fn finish(&mut self, event: &Value, status: NodeStatus, preview: String) {
         self.update_row(&event["run_id"], |row| {
-            (row.state, row.preview, row.duration) = (state, preview, Some(row.started.elapsed()));
+            (row.status, row.preview, row.duration) = (status, preview, Some(row.started.elapsed()));
         });
         self.flush_finished(false);
     }
@@ -132,16 +133,16 @@ impl NodeTree {
         }
     }
 
-    /// Prints finished top-level nodes with their subgraphs permanently; all nodes if `all` is set.
+    /// Prints finished root nodes with their subgraphs permanently; all nodes if `all` is set.
     fn flush_finished(&mut self, all: bool) {
         loop {
-            let tops: Vec<usize> = (0..self.rows.len()).filter(|index| self.rows[*index].depth == 0).collect();
-            let is_finished = |index: &usize| all || self.rows[*index].state != NodeStatus::Runs;
-            let Some(top) = tops.iter().copied().find(is_finished) else { return };
-            let next = tops.iter().copied().find(|index| *index > top).unwrap_or(self.rows.len());
-            let finished: Vec<NodeRow> = self.rows.drain(top..next).collect();
+            let roots: Vec<usize> = (0..self.rows.len()).filter(|index| self.rows[*index].depth == 0).collect();
+            let is_finished = |index: &usize| all || self.rows[*index].status != NodeStatus::Running;
+            let Some(root) = roots.iter().copied().find(is_finished) else { return };
+            let next = roots.iter().copied().find(|index| *index > root).unwrap_or(self.rows.len());
+            let finished: Vec<NodeRow> = self.rows.drain(root..next).collect();
             for row in finished {
-                let line = self.line(&row);
+                let line = self.format_row(&row);
                 self.screen.print_permanent(&line);
             }
         }
@@ -150,7 +151,7 @@ impl NodeTree {
     /// Redraws the running nodes if it is time to.
     pub(crate) fn redraw(&mut self) {
         if self.screen.is_due() {
-            let lines: Vec<String> = self.rows.iter().map(|row| self.line(row)).collect();
+            let lines: Vec<String> = self.rows.iter().map(|row| self.format_row(row)).collect();
             self.screen.redraw(&lines[lines.len().saturating_sub(MAX_ROWS)..]);
         }
     }
@@ -161,16 +162,16 @@ impl NodeTree {
     }
 
     /// Prints all nodes and clears the live lines: the run has ended, or the user is prompted.
-    pub(crate) fn pause(&mut self) {
+    pub(crate) fn flush(&mut self) {
         self.flush_finished(true);
         self.screen.clear();
     }
 
-    fn line(&self, row: &NodeRow) -> String {
-        let mark = match row.state {
-            NodeStatus::Runs if self.screen.is_live() && row.duration.is_none() => self.screen.spinner().to_owned(),
-            NodeStatus::Runs => styled(TextStyle::Prompt, "-"),
-            NodeStatus::Done => styled(TextStyle::Good, "✓"),
+    fn format_row(&self, row: &NodeRow) -> String {
+        let mark = match row.status {
+            NodeStatus::Running if self.screen.is_live() && row.duration.is_none() => self.screen.spinner().to_owned(),
+            NodeStatus::Running => styled(TextStyle::Prompt, "-"),
+            NodeStatus::Finished => styled(TextStyle::Good, "✓"),
             NodeStatus::Failed => styled(TextStyle::Bad, "✗"),
             NodeStatus::Interrupted => styled(TextStyle::Prompt, "?"),
         };
@@ -181,10 +182,10 @@ impl NodeTree {
         let details = details.join(" · ");
         let name = padded(&format!("{}{}", "  ".repeat(row.depth), truncate(&row.name, MAX_NAME_COLUMNS)), self.widest);
         // Status mark, gaps, and a free column so that no terminal wraps the line.
-        let free = width().saturating_sub(columns(&name) + columns(&details) + 8).max(8);
-        let preview_width = if self.screen.is_live() { free } else { MAX_PREVIEW_COLUMNS };
-        let preview = match row.state {
-            NodeStatus::Runs => tail(&row.preview, preview_width),
+        let available = width().saturating_sub(columns(&name) + columns(&details) + 8).max(8);
+        let preview_width = if self.screen.is_live() { available } else { MAX_PREVIEW_COLUMNS };
+        let preview = match row.status {
+            NodeStatus::Running => tail(&row.preview, preview_width),
             _ => truncate(&row.preview, preview_width),
         };
         let preview = if self.screen.is_live() { padded(&preview, preview_width) } else { preview };
@@ -196,11 +197,4 @@ impl NodeTree {
 /// Returns the id of the run in which an event occurred.
 fn parent(event: &Value) -> &Value {
     event["parent_ids"].as_array().and_then(|parents| parents.last()).unwrap_or(&Value::Null)
-}
-
-/// Returns the end of a text.
-fn tail(text: &str, max: usize) -> String {
-    let text: Vec<char> = text.chars().collect();
-    let text: String = text[text.len().saturating_sub(max)..].iter().collect();
-    truncate(&text, max)
 }

@@ -16,7 +16,7 @@ pub(crate) struct RunView {
     stream: Option<StreamModeArg>,
     out: Output,
     /// True if a line of tokens has started.
-    is_open: bool,
+    has_open_line: bool,
 }
 
 impl RunView {
@@ -24,11 +24,11 @@ impl RunView {
         // Default of JSON Lines: events.
         let stream = stream.or_else(|| (out.format == OutputFormat::JsonLines).then_some(StreamModeArg::Events));
         let stream = stream.filter(|_| out.format != OutputFormat::Json);
-        Self { tree: NodeTree::new(diagram, out), stream, out, is_open: false }
+        Self { tree: NodeTree::new(diagram, out), stream, out, has_open_line: false }
     }
 
     /// Prints a line to stdout in the selected format.
-    fn line(&mut self, text: impl FnOnce() -> String, json: impl FnOnce() -> Value) {
+    fn print_line(&mut self, text: impl FnOnce() -> String, json: impl FnOnce() -> Value) {
         self.tree.clear();
         match self.out.format {
             OutputFormat::Text => self.out.print_result(escaped(&text())),
@@ -36,15 +36,15 @@ impl RunView {
         }
     }
 
-    fn update(&mut self, event: &Value) {
+    fn print_update(&mut self, event: &Value) {
         let (node, update) = (&event["name"], &event["data"]["output"]);
         if update["__interrupt__"].is_null() {
             let text = || format!("{}  {}", node.as_str().unwrap_or_default(), summary(update));
-            self.line(text, || json!({ "node": node, "update": update }));
+            self.print_line(text, || json!({ "node": node, "update": update }));
         }
     }
 
-    fn token(&mut self, event: &Value) {
+    fn print_token(&mut self, event: &Value) {
         let text = event["data"]["chunk"].as_str().unwrap_or_default();
         if text.is_empty() {
             return;
@@ -52,16 +52,16 @@ impl RunView {
         if self.out.is_text() {
             self.tree.clear();
             write_stdout(&strip_control_characters(text));
-            self.is_open = true;
+            self.has_open_line = true;
         } else {
             let node = &event["metadata"]["node"];
-            self.line(String::new, || json!({ "node": node, "text": text }));
+            self.print_line(String::new, || json!({ "node": node, "text": text }));
         }
     }
 
     /// Ends a line of tokens.
-    fn close(&mut self) {
-        if std::mem::take(&mut self.is_open) {
+    fn end_line(&mut self) {
+        if std::mem::take(&mut self.has_open_line) {
             write_stdout("\n");
         }
     }
@@ -71,15 +71,15 @@ impl RunDisplay for RunView {
     fn on_event(&mut self, published: &PublishedEvent) {
         let event = published.event();
         match (self.stream, published.event_type()) {
-            (Some(StreamModeArg::Events), _) => self.line(|| published.text().to_owned(), || event.clone()),
-            (Some(StreamModeArg::Updates), "on_chain_end") if is_of_node(event) => self.update(event),
-            (Some(StreamModeArg::Tokens), "on_chat_model_stream") => self.token(event),
-            (Some(StreamModeArg::Tokens), "on_chat_model_end") => self.close(),
+            (Some(StreamModeArg::Events), _) => self.print_line(|| published.text().to_owned(), || event.clone()),
+            (Some(StreamModeArg::Updates), "on_chain_end") if is_root_node_event(event) => self.print_update(event),
+            (Some(StreamModeArg::Tokens), "on_chat_model_stream") => self.print_token(event),
+            (Some(StreamModeArg::Tokens), "on_chat_model_end") => self.end_line(),
             _ => {}
         }
         if matches!(published.event_type(), "on_chain_end" | "on_chain_error") {
             // Permanent lines start on a line of their own.
-            self.close();
+            self.end_line();
         }
         self.tree.on_event(published);
         self.tick();
@@ -87,7 +87,7 @@ impl RunDisplay for RunView {
 
     fn on_values(&mut self, state: &ThreadState) {
         let json = || json!({ "step": state.step, "checkpoint": state.checkpoint_id, "values": state.values });
-        self.line(|| state.values.to_string(), json);
+        self.print_line(|| state.values.to_string(), json);
     }
 
     fn wants_values(&self) -> bool {
@@ -96,24 +96,24 @@ impl RunDisplay for RunView {
 
     fn tick(&mut self) {
         // A line of tokens must not be overwritten.
-        if !self.is_open {
+        if !self.has_open_line {
             self.tree.redraw();
         }
     }
 
     fn on_stop_requested(&mut self) {
-        self.close();
+        self.end_line();
         self.tree.clear();
         self.out.print_note("stopping; press Ctrl-C again to exit immediately");
     }
 
     fn clear(&mut self) {
-        self.close();
-        self.tree.pause();
+        self.end_line();
+        self.tree.flush();
     }
 }
 
-/// Returns true if an event belongs to a node of the root graph, and not to something inside the node.
-fn is_of_node(event: &Value) -> bool {
+/// Returns true if an event is about a node of the root graph itself, not about a subgraph or a model call of the node.
+fn is_root_node_event(event: &Value) -> bool {
     event["metadata"]["path"] == "" && event["metadata"]["node"].is_string() && event["metadata"]["model"].is_null()
 }

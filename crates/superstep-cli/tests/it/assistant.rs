@@ -9,11 +9,11 @@ use crate::support::Folder;
 
 const POLICY: &str = "[roles.clerk]\ntools = ['bq_query', 'list_tables', 'search_docs', 'fetch_url', 'library_*']\n";
 
-/// Creates a folder with an installation in `own`; `extra_config` is appended to its configuration file.
+/// Creates a folder with the files of an assistant in `own`; `extra_config` is appended to its configuration file.
 fn folder_with_assistant(name: &str, extra_config: &str) -> Folder {
     let folder = Folder::new(name);
-    for part in ["own/tables", "own/handbook"] {
-        std::fs::create_dir_all(folder.path().join(part)).unwrap();
+    for subfolder in ["own/tables", "own/handbook"] {
+        std::fs::create_dir_all(folder.path().join(subfolder)).unwrap();
     }
     let files = [
         ("own/tables/orders.csv", "id,city,amount\n1,Rome,10\n2,Oslo,32\n3,Oslo,8\n"),
@@ -26,23 +26,23 @@ fn folder_with_assistant(name: &str, extra_config: &str) -> Folder {
     folder
 }
 
-const FILE: [&str; 2] = ["--assistant", "own/assistant.toml"];
+const FILE_ARGS: [&str; 2] = ["--assistant", "own/assistant.toml"];
 
 /// R-CLI-3, R-PLN-53: the demo, a run and its resumption answer from own data, configured by flag and by variable.
 #[test]
 fn the_assistant_answers_from_own_data() {
     let folder = folder_with_assistant("assistant-own", "");
     let args = ["demo", "assistant", "--offline", "--ask", "How many orders are there?"];
-    let flag = folder.run(&[&args[..], &FILE].concat());
+    let flag = folder.run(&[&args[..], &FILE_ARGS].concat());
     assert_eq!(flag.code, 0, "{}", flag.stderr);
     assert!(flag.stdout.contains('3') && !flag.stdout.contains("904"), "{}", flag.stdout);
-    let variable = folder.command(&args).env("SUPERSTEP_ASSISTANT", FILE[1]).output().unwrap();
+    let variable = folder.command(&args).env("SUPERSTEP_ASSISTANT", FILE_ARGS[1]).output().unwrap();
     assert_eq!(String::from_utf8(variable.stdout).unwrap(), flag.stdout);
     let sample = folder.run(&args);
     assert!(sample.stdout.contains("904"), "{}", sample.stdout);
     let input = json!({ "messages": [{ "role": "user", "content": "How many orders?" }], "user_id": "ana" });
     let args = ["run", "assistant", "--thread", "t1", "--json", "--input", &input.to_string()];
-    let output = &folder.run(&[&args[..], &FILE].concat()).json()["output"];
+    let output = &folder.run(&[&args[..], &FILE_ARGS].concat()).json()["output"];
     assert!(output["messages"].as_array().unwrap().last().unwrap()["content"].as_str().unwrap().contains('3'));
     let record = &folder.run(&["threads", "show", "t1", "--json"]).json()["thread"];
     assert_eq!((&record["title"], &record["options"]["userId"]), (&json!("How many orders?"), &json!("ana")));
@@ -84,7 +84,7 @@ fn a_server_offers_configured_tables_web_and_mcp_tools() {
     let library =
         format!("[[mcp_servers]]\nname = 'library'\ncommand = '{program}'\nargs = ['mcp', 'serve', 'suggestions']\n");
     let folder = folder_with_assistant("assistant-serve", &format!("[web]\nhosts = ['example.org']\n{library}"));
-    let mut child = folder.command(&[&["serve", "--port", "0"][..], &FILE].concat()).spawn().unwrap();
+    let mut child = folder.command(&[&["serve", "--port", "0"][..], &FILE_ARGS].concat()).spawn().unwrap();
     let mut url = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
     let settings = url.trim().strip_prefix("http://").map(|address| get(address, "/api/assistant/settings?userId=ana"));
@@ -92,7 +92,7 @@ fn a_server_offers_configured_tables_web_and_mcp_tools() {
     let output = child.wait_with_output().unwrap();
     let settings = settings.unwrap_or_else(|| panic!("{}", String::from_utf8_lossy(&output.stderr)));
     let names = |list: &Value| -> Vec<String> {
-        list.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
+        list.as_array().unwrap().iter().map(|item| item["name"].as_str().unwrap().to_owned()).collect()
     };
     assert_eq!(names(&settings["data"]["tables"]), ["orders"]);
     let tools = names(&settings["tools"]);
@@ -124,7 +124,7 @@ fn an_invalid_configuration_file_is_reported() {
     ];
     for (text, code, expected) in rows {
         folder.write("own/assistant.toml", text);
-        let output = folder.run(&[&["demo", "assistant", "--offline"][..], &FILE].concat());
+        let output = folder.run(&[&["demo", "assistant", "--offline"][..], &FILE_ARGS].concat());
         assert!(output.code == code && output.stderr.contains(expected), "{text}: {} {}", output.code, output.stderr);
     }
     let missing = folder.run(&["serve", "--assistant", "none.toml"]);

@@ -7,12 +7,12 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::support::{Folder, normalize, silent_provider};
 
-/// Makes the model answer from a file.
+/// Replaces the model `far` by one that responds from a file.
 fn use_scripted_model(folder: &Folder) {
     folder.set_far("{ provider = \"scripted\", model = \"replies.txt\" }");
 }
 
-const RUN: [&str; 6] = ["run", "talk", "--thread", "t1", "--input", r#"{"text":"hi"}"#];
+const RUN_ARGS: [&str; 6] = ["run", "talk", "--thread", "t1", "--input", r#"{"text":"hi"}"#];
 
 /// R-CLI-12, R-CLI-13: one Ctrl-C stops and saves the run, ends with 130 and prints the command that resumes it;
 /// that command continues after the finished nodes.
@@ -21,7 +21,7 @@ fn one_interrupt_stops_saves_and_prints_how_to_resume() {
     let folder = Folder::new("stop");
     let (provider, model) = silent_provider();
     folder.set_far(&model);
-    let mut child = folder.command(&RUN).spawn().unwrap();
+    let mut child = folder.command(&RUN_ARGS).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
     let progress = lines.find(|line| line.contains("note")).unwrap();
     assert_eq!(normalize(&progress), " ✓ note      text: hi, please  [time]");
@@ -48,7 +48,7 @@ fn one_interrupt_stops_saves_and_prints_how_to_resume() {
 /// resumes from what was saved before.
 #[test]
 fn a_second_interrupt_exits_immediately() {
-    let rows: [(&str, &[&str]); 2] = [("run-twice", &RUN), ("demo-twice", &["demo", "debate", "--model", "far"])];
+    let rows: [(&str, &[&str]); 2] = [("run-twice", &RUN_ARGS), ("demo-twice", &["demo", "debate", "--model", "far"])];
     for (name, args) in rows {
         let folder = Folder::new(name);
         let (provider, model) = silent_provider();
@@ -69,7 +69,7 @@ fn a_second_interrupt_exits_immediately() {
         other.execute_batch("ROLLBACK").unwrap();
         let listed = folder.run(&["threads"]).stdout;
         assert!(listed.contains("running"), "{listed}");
-        if args == RUN {
+        if args == RUN_ARGS {
             use_scripted_model(&folder);
             let resumed = folder.run(&["resume", "t1", "--json"]);
             assert_eq!((resumed.code, &resumed.json()["output"]["said"]), (0, &"Foxes and dogs".into()));
@@ -83,7 +83,7 @@ fn a_crashed_run_is_resumed() {
     let folder = Folder::new("died");
     let (provider, model) = silent_provider();
     folder.set_far(&model);
-    let mut child = folder.command(&RUN).spawn().unwrap();
+    let mut child = folder.command(&RUN_ARGS).spawn().unwrap();
     let connection = provider.accept().unwrap();
     child.kill().unwrap();
     child.wait().unwrap();

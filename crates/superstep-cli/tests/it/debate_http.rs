@@ -6,14 +6,14 @@ use crate::server_process::{HttpResponse, ServerProcess};
 use crate::support::Folder;
 
 /// Arguments that disable the typing delay.
-const PACE: [&str; 2] = ["--pace", "0"];
+const NO_TYPING_DELAY: [&str; 2] = ["--pace", "0"];
 
 /// R-DEB-30, R-DEB-46: `curl -N -X POST …/api/debate -d '{…}'` streams events of version 2, from the start of the
 /// graph to its end; curl sends the content type of a form.
 #[test]
 fn a_request_of_curl_starts_a_debate() {
     let folder = Folder::empty("curl");
-    let server = ServerProcess::start(&folder, &PACE);
+    let server = ServerProcess::start(&folder, &NO_TYPING_DELAY);
     let headers = "User-Agent: curl/7.88.1\r\nAccept: */*\r\nContent-Type: application/x-www-form-urlencoded\r\n";
     let body = r#"{"topic":"Should AI be regulated?","maxRounds":3}"#;
     let response = HttpResponse::read(server.request("POST /api/debate", headers, body));
@@ -38,7 +38,7 @@ fn a_request_of_curl_starts_a_debate() {
 #[test]
 fn a_user_continues_or_ends_a_debate() {
     let folder = Folder::empty("approvals");
-    let server = ServerProcess::start(&folder, &PACE);
+    let server = ServerProcess::start(&folder, &NO_TYPING_DELAY);
     for (id, approvals, round, messages) in [("on", &[true, true, true][..], 3, 8), ("ended", &[false][..], 1, 4)] {
         let body = json!({
             "topic": "Should AI be regulated?", "maxRounds": 3, "approval": "each_round", "threadId": id, "format": "debate"

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::Folder;
 
 /// Runs the command lines, and returns each with its stderr and exit code.
-fn all_output(folder: &Folder, rows: &[&[&str]]) -> String {
+fn command_outputs(folder: &Folder, rows: &[&[&str]]) -> String {
     let outputs = rows.iter().map(|args| {
         let output = folder.run(args);
         assert_eq!(output.stdout, "", "{args:?}");
@@ -19,7 +19,7 @@ fn all_output(folder: &Folder, rows: &[&[&str]]) -> String {
 fn a_usage_error_prints_two_lines() {
     let folder = Folder::new("usage");
     let rows: [&[&str]; 4] = [&["rnu"], &["run", "titles", "--inptu", "x"], &["run"], &["explain", "SS-099"]];
-    insta::assert_snapshot!(all_output(&folder, &rows), @r"
+    insta::assert_snapshot!(command_outputs(&folder, &rows), @r"
     $ superstep rnu
     error: unrecognized subcommand 'rnu'
       help: did you mean `run`?
@@ -51,7 +51,7 @@ fn an_error_is_printed_with_advice() {
         &["run", "titles", "--input", "@nowhere.json"],
         &["config", "show", "--set", "limits.recursion_limt=3"],
     ];
-    insta::assert_snapshot!(all_output(&folder, &rows), @r#"
+    insta::assert_snapshot!(command_outputs(&folder, &rows), @r#"
     $ superstep run titles --input {"txt":1} --quiet
     error[SS-002]: the input is invalid
       /txt   no field `txt` — did you mean `text`?

@@ -3,14 +3,14 @@
 use crate::support::{Folder, normalize, silent_provider};
 use crate::terminal::Terminal;
 
-const RUN: [&str; 6] = ["run", "review", "--thread", "ann", "--input", r#"{"draft":"Dear Ann"}"#];
+const RUN_ARGS: [&str; 6] = ["run", "review", "--thread", "ann", "--input", r#"{"draft":"Dear Ann"}"#];
 
 /// R-CLI-12, R-CLI-16: without a terminal the command ends with 10 and prints how to answer; the answer resumes the
 /// run.
 #[test]
 fn an_interrupt_without_a_terminal_exits_with_10_and_prints_the_resume_command() {
     let folder = Folder::new("waits");
-    insta::assert_snapshot!(folder.run(&RUN).snapshot_text(), @r"
+    insta::assert_snapshot!(folder.run(&RUN_ARGS).snapshot_text(), @r"
     ---
     threads are stored in .superstep/superstep.db; set `storage.checkpointer` to change the location
      ? review    interrupted, waiting for input  [time]
@@ -27,15 +27,15 @@ fn an_interrupt_without_a_terminal_exits_with_10_and_prints_the_resume_command()
     assert!(invalid.stderr.starts_with("error[SS-019]: expected yes or no"), "{}", invalid.stderr);
     let resumed = folder.run(&["resume", "ann", "--answer", "true", "--json"]);
     assert_eq!((resumed.code, &resumed.json()["output"]["approved"]), (0, &true.into()));
-    let over = folder.run(&["resume", "ann"]);
-    assert!(over.code == 65 && over.stderr.contains("the run has ended"), "{}", over.stderr);
+    let ended = folder.run(&["resume", "ann"]);
+    assert!(ended.code == 65 && ended.stderr.contains("the run has ended"), "{}", ended.stderr);
 }
 
 /// R-CLI-16: at a terminal the schema of the answer becomes a form, prompted again until the input is valid.
 #[test]
 fn an_interrupt_at_a_terminal_is_a_form() {
     let folder = Folder::new("form");
-    let mut command = folder.command(&RUN);
+    let mut command = folder.command(&RUN_ARGS);
     command.env("NO_COLOR", "1");
     let mut terminal = Terminal::start(command);
     terminal.wait_for("[y/n]: ").type_text("perhaps\n").wait_for("expected yes or no").type_text("y\n");
@@ -50,7 +50,7 @@ fn an_interrupt_at_a_terminal_is_a_form() {
 #[test]
 fn aborting_a_form_leaves_the_interrupt_open() {
     let folder = Folder::new("leave");
-    let mut terminal = Terminal::start(folder.command(&RUN));
+    let mut terminal = Terminal::start(folder.command(&RUN_ARGS));
     terminal.wait_for("[y/n]: ").type_text("\u{4}");
     let (output, code) = terminal.end();
     assert_eq!(code, 10, "{output}");
@@ -61,7 +61,7 @@ fn aborting_a_form_leaves_the_interrupt_open() {
 #[test]
 fn no_input_disables_prompts_at_a_terminal() {
     let folder = Folder::new("no-input");
-    let args = [&RUN[..], &["--no-input"]].concat();
+    let args = [&RUN_ARGS[..], &["--no-input"]].concat();
     let (output, code) = Terminal::start(folder.command(&args)).end();
     assert_eq!(code, 10, "{output}");
     assert!(!output.contains("[y/n]"), "{output}");

@@ -143,9 +143,9 @@ fn a_graph_is_drawn_in_every_form() {
         ("json", "\"nodes\""),
         ("rust", "pub fn build(parts: &Components)"),
     ];
-    for (format, part) in rows {
+    for (format, text) in rows {
         let output = folder.run(&["graph", "titles", "--format", format]);
-        assert!(output.code == 0 && output.stdout.contains(part), "{format}: {}", output.stdout);
+        assert!(output.code == 0 && output.stdout.contains(text), "{format}: {}", output.stdout);
     }
     assert!(folder.run(&["graph", "./titles.toml"]).stdout.contains("title"));
     assert!(!folder.path().join(".superstep").exists(), "drawing a graph created the storage");

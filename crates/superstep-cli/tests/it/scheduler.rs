@@ -91,8 +91,8 @@ fn a_custom_family_replaces_the_sample() {
         "{}",
         invalid.stderr
     );
-    let input = ["run", "titles", "--input", r#"{"text":"a"}"#];
-    assert_eq!(folder.run(&[&input[..], &family_args].concat()).code, 0);
+    let run_titles = ["run", "titles", "--input", r#"{"text":"a"}"#];
+    assert_eq!(folder.run(&[&run_titles[..], &family_args].concat()).code, 0);
 }
 
 /// R-FAM-110, R-CLI-10: a model parses in addition to the rules; its failure is tolerated, and an unknown model is
@@ -134,10 +134,10 @@ fn an_invalid_model_response_fails_the_request() {
     let output = failed.json()["output"].clone();
     assert_eq!(output["workflow_status"], "failed", "{output}");
     let errors = output["errors"].as_array().unwrap();
-    let is_form = |error: &serde_json::Value| {
+    let is_confidence_error = |error: &serde_json::Value| {
         error["error_type"] == "TypeMismatch" && error["message"].as_str().unwrap().contains("`/confidence`")
     };
-    assert!(errors.len() == 4 && errors.iter().all(is_form), "{output}");
+    assert!(errors.len() == 4 && errors.iter().all(is_confidence_error), "{output}");
     let calendar = folder.run(&["demo", "scheduler", "--say", "What is on 2035-01-07?", "--json"]).json();
     assert!(!calendar["output"].to_string().contains("Chess"), "{calendar}");
 }

@@ -53,10 +53,10 @@ fn a_second_interrupt_ends_a_server_at_once() {
     let address = url.trim().strip_prefix("http://").unwrap();
     let mut stream = TcpStream::connect(address).unwrap();
     let body = r#"{"topic":"Rules","model":"far","detach":true}"#;
-    let (kind, length) = ("application/json", body.len());
+    let (mime, length) = ("application/json", body.len());
     write!(
         stream,
-        "POST /api/debate HTTP/1.1\r\nHost: {address}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n{body}"
+        "POST /api/debate HTTP/1.1\r\nHost: {address}\r\nContent-Type: {mime}\r\nContent-Length: {length}\r\n\r\n{body}"
     )
     .unwrap();
     // From here on a run waits for its model.
@@ -75,8 +75,8 @@ fn a_second_interrupt_ends_a_server_at_once() {
 #[test]
 fn a_port_in_use_is_a_clear_error() {
     let folder = Folder::new("taken");
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = taken.local_addr().unwrap().port().to_string();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port().to_string();
     let output = folder.run(&["serve", "--port", &port, "--quiet"]);
     insta::assert_snapshot!(output.snapshot_text().replace(&port, "[port]"), @r"
     ---
@@ -124,11 +124,11 @@ fn weights_that_cannot_be_run_are_not_configured_and_their_file_is_not_revealed(
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(rejected.starts_with("HTTP/1.1 503") && rejected.contains("model `far` is not available"), "{rejected}");
-    let read = |response: &str| -> serde_json::Value {
+    let parse_body = |response: &str| -> serde_json::Value {
         serde_json::from_str(response.split_once("\r\n\r\n").unwrap().1).unwrap()
     };
     for (response, key) in [(&settings, "configured"), (&health, "is_configured")] {
-        let models = read(response)["models"].clone();
+        let models = parse_body(response)["models"].clone();
         let far = models.as_array().unwrap().iter().find(|model| model["name"] == "far").unwrap().clone();
         assert_eq!(far[key], false, "{far}");
     }

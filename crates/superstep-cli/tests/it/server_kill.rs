@@ -10,13 +10,13 @@ use crate::server_process::ServerProcess;
 use crate::support::Folder;
 
 /// Arguments that set a typing delay.
-const PACE: [&str; 2] = ["--pace", "5"];
+const TYPING_DELAY: [&str; 2] = ["--pace", "5"];
 
 /// A received event: id, name, data.
 type ReceivedEvent = (Option<u64>, String, Value);
 
 /// Reads the next event of a stream.
-fn next(reader: &mut BufReader<TcpStream>) -> Option<ReceivedEvent> {
+fn next_event(reader: &mut BufReader<TcpStream>) -> Option<ReceivedEvent> {
     let (mut id, mut event) = (None, None);
     loop {
         let mut line = String::new();
@@ -36,20 +36,20 @@ fn next(reader: &mut BufReader<TcpStream>) -> Option<ReceivedEvent> {
 #[test]
 fn a_second_server_does_not_touch_runs_of_the_first() {
     let folder = Folder::empty("two-servers");
-    let first = ServerProcess::start(&folder, &PACE);
+    let first = ServerProcess::start(&folder, &TYPING_DELAY);
     let body = json!({ "topic": "Remote work", "maxRounds": 3, "format": "debate", "detach": true });
     let mut stream = first.request("POST /api/debate", "Content-Type: application/json\r\n", &body.to_string());
-    let mut received = vec![next(&mut stream).unwrap()];
-    let _second = ServerProcess::start(&folder, &PACE);
-    while let Some(received_event) = next(&mut stream) {
+    let mut received = vec![next_event(&mut stream).unwrap()];
+    let _second = ServerProcess::start(&folder, &TYPING_DELAY);
+    while let Some(received_event) = next_event(&mut stream) {
         received.push(received_event);
     }
     assert_eq!(received.last().unwrap().1, "debate_complete");
     assert_eq!(finished_turns(&received).len(), 7);
 }
 
-fn finished_turns(received_event: &[ReceivedEvent]) -> Vec<String> {
-    let ends = received_event.iter().filter(|(_, event, _)| event == "agent_end");
+fn finished_turns(received: &[ReceivedEvent]) -> Vec<String> {
+    let ends = received.iter().filter(|(_, event, _)| event == "agent_end");
     ends.map(|(_, _, data)| format!("{} {}", data["agent"].as_str().unwrap(), data["round"])).collect()
 }
 
@@ -58,7 +58,7 @@ fn finished_turns(received_event: &[ReceivedEvent]) -> Vec<String> {
 #[test]
 fn a_debate_continues_after_its_server_is_killed() {
     let folder = Folder::empty("killed");
-    let first = ServerProcess::start(&folder, &PACE);
+    let first = ServerProcess::start(&folder, &TYPING_DELAY);
     let body =
         json!({ "topic": "Should AI be regulated?", "maxRounds": 3, "format": "debate", "detach": true, "seed": 7 });
     let mut stream = first.request("POST /api/debate", "Content-Type: application/json\r\n", &body.to_string());
@@ -67,19 +67,19 @@ fn a_debate_continues_after_its_server_is_killed() {
     while !received.iter().any(|(_, event, data)| event == "agent_start" && data["round"] == 2)
         || received.last().is_none_or(|(_, event, _)| event != "token")
     {
-        received.push(next(&mut stream).expect("the stream ended before the second round"));
+        received.push(next_event(&mut stream).expect("the stream ended before the second round"));
     }
     let id = received[0].2["id"].as_str().unwrap().to_owned();
     drop(first);
 
-    let second = ServerProcess::start(&folder, &PACE);
+    let second = ServerProcess::start(&folder, &TYPING_DELAY);
     let last = received.iter().rev().find_map(|(id, ..)| *id).unwrap();
     let mut stream = second.request(
         &format!("GET /api/debate/{id}/stream?format=debate"),
         &format!("Last-Event-ID: {last}\r\n"),
         "",
     );
-    while let Some(received_event) = next(&mut stream) {
+    while let Some(received_event) = next_event(&mut stream) {
         received.push(received_event);
     }
     assert_eq!(received.last().unwrap().1, "debate_complete");
@@ -100,24 +100,24 @@ fn a_debate_continues_after_its_server_is_killed() {
 #[test]
 fn a_debate_is_not_stopped_by_a_server_shutdown() {
     let folder = Folder::empty("stopping");
-    let first = ServerProcess::start(&folder, &PACE);
+    let first = ServerProcess::start(&folder, &TYPING_DELAY);
     let body = json!({ "topic": "Remote work", "maxRounds": 2, "format": "debate", "detach": true, "seed": 7 });
     let mut stream = first.request("POST /api/debate", "Content-Type: application/json\r\n", &body.to_string());
-    let mut received = vec![next(&mut stream).unwrap()];
+    let mut received = vec![next_event(&mut stream).unwrap()];
     first.stop();
-    while let Some(received_event) = next(&mut stream) {
+    while let Some(received_event) = next_event(&mut stream) {
         received.push(received_event);
     }
     assert_eq!(received.pop().unwrap().1, "shutdown");
     let id = received[0].2["id"].as_str().unwrap().to_owned();
     let last = received.iter().rev().find_map(|(id, ..)| *id).unwrap();
-    let second = ServerProcess::start(&folder, &PACE);
+    let second = ServerProcess::start(&folder, &TYPING_DELAY);
     let mut stream = second.request(
         &format!("GET /api/debate/{id}/stream?format=debate"),
         &format!("Last-Event-ID: {last}\r\n"),
         "",
     );
-    while let Some(received_event) = next(&mut stream) {
+    while let Some(received_event) = next_event(&mut stream) {
         received.push(received_event);
     }
     assert_eq!(received.last().unwrap().1, "debate_complete");
@@ -130,15 +130,15 @@ fn a_debate_is_not_stopped_by_a_server_shutdown() {
 #[test]
 fn a_debate_continues_on_another_server_after_a_kill() {
     let folder = Folder::empty("two-servers-killed");
-    let first = ServerProcess::start(&folder, &PACE);
-    let second = ServerProcess::start(&folder, &PACE);
+    let first = ServerProcess::start(&folder, &TYPING_DELAY);
+    let second = ServerProcess::start(&folder, &TYPING_DELAY);
     let body = json!({ "topic": "Remote work", "maxRounds": 3, "format": "debate", "detach": true, "seed": 7 });
     let mut stream = first.request("POST /api/debate", "Content-Type: application/json\r\n", &body.to_string());
     let mut received: Vec<ReceivedEvent> = Vec::new();
     while !received.iter().any(|(_, event, data)| event == "agent_start" && data["round"] == 2)
         || received.last().is_none_or(|(_, event, _)| event != "token")
     {
-        received.push(next(&mut stream).expect("the stream ended before the second round"));
+        received.push(next_event(&mut stream).expect("the stream ended before the second round"));
     }
     let id = received[0].2["id"].as_str().unwrap().to_owned();
     drop(first);
@@ -155,7 +155,7 @@ fn a_debate_continues_on_another_server_after_a_kill() {
         &format!("Last-Event-ID: {last}\r\n"),
         "",
     );
-    while let Some(received_event) = next(&mut stream) {
+    while let Some(received_event) = next_event(&mut stream) {
         received.push(received_event);
     }
     let expected = ["optimist 1", "skeptic 1", "optimist 2", "skeptic 2", "optimist 3", "skeptic 3", "moderator 3"];

@@ -16,7 +16,7 @@ pub(crate) struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Starts a server on a free port, with more arguments.
+    /// Starts a server on a free port, with these additional arguments.
     pub(crate) fn start(folder: &Folder, extra_args: &[&str]) -> Self {
         // Stderr goes to a file: a pipe without a reader would fill up and block the server.
         let log = folder.path().join("server.log");

@@ -82,18 +82,18 @@ fn the_evaluation_counts_correct_answers() {
 }
 
 /// A child process that is killed when dropped.
-struct Running(Child);
+struct ChildGuard(Child);
 
-impl Drop for Running {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-impl Running {
+impl ChildGuard {
     /// Starts a server, and returns the address it prints.
-    fn serving(command: &mut Command) -> (Self, String) {
+    fn start_server(command: &mut Command) -> (Self, String) {
         let mut child = command.stderr(Stdio::null()).spawn().unwrap();
         let mut url = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
@@ -153,7 +153,7 @@ fn the_tools_are_offered_over_standard_input_and_output() {
 fn the_tools_are_offered_over_http() {
     let folder = Folder::empty("suggestions-mcp-web");
     let mut command = folder.command(&["mcp", "serve", "suggestions", "--http", "127.0.0.1:0"]);
-    let (_server, address) = Running::serving(&mut command);
+    let (_server, address) = ChildGuard::start_server(&mut command);
     assert!(address.ends_with("/mcp"), "{address}");
     let response =
         send_request(&address, "POST /mcp", None, &request(1, "initialize", &initialize_params()).to_string());
@@ -230,10 +230,10 @@ fn the_token_is_read_from_the_environment() {
     assert_eq!(output.code, 0, "{}", output.stderr);
     check(&format!("{}{}", output.stdout, output.stderr));
 
-    let (_server, address) = Running::serving(&mut with_token(&["serve", "--port", "0"]));
+    let (_server, address) = ChildGuard::start_server(&mut with_token(&["serve", "--port", "0"]));
     check(&send_request(&address, "GET /api/search?q=rollback", None, ""));
 
-    let mut child = Running(with_token(&["mcp", "serve", "suggestions"]).stdin(Stdio::piped()).spawn().unwrap());
+    let mut child = ChildGuard(with_token(&["mcp", "serve", "suggestions"]).stdin(Stdio::piped()).spawn().unwrap());
     let (stdin, stdout) = (child.0.stdin.as_mut().unwrap(), child.0.stdout.take().unwrap());
     let call = json!({ "name": "search_m365", "arguments": { "query": "rollback" } });
     writeln!(stdin, "{}", request(1, "initialize", &initialize_params())).unwrap();

@@ -22,20 +22,20 @@ impl Terminal {
         unlockpt(&screen).unwrap();
         tcsetwinsize(&screen, Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
         let name = ptsname(&screen, Vec::new()).unwrap().into_string().unwrap();
-        let end = File::options().read(true).write(true).open(name).unwrap();
-        command.stdin(end.try_clone().unwrap()).stdout(end.try_clone().unwrap()).stderr(end);
+        let terminal = File::options().read(true).write(true).open(name).unwrap();
+        command.stdin(terminal.try_clone().unwrap()).stdout(terminal.try_clone().unwrap()).stderr(terminal);
         let child = command.spawn().unwrap();
-        // The command holds the other end; the screen must notice when the process closes it.
+        // The command holds the other end of the pseudo-terminal; reads must fail once the process has closed that end.
         drop(command);
         Self { screen: File::from(screen), child, output: String::new() }
     }
 
     /// Reads until the text appears, or to the end of output.
     pub(crate) fn wait_for(&mut self, text: &str) -> &mut Self {
-        let mut piece = [0; 4096];
+        let mut buffer = [0; 4096];
         while !self.output.contains(text) {
-            match self.screen.read(&mut piece) {
-                Ok(read) if read > 0 => self.output.push_str(&String::from_utf8_lossy(&piece[..read])),
+            match self.screen.read(&mut buffer) {
+                Ok(count) if count > 0 => self.output.push_str(&String::from_utf8_lossy(&buffer[..count])),
                 _ => break,
             }
         }

@@ -2,7 +2,7 @@
 
 use crate::support::{Folder, normalize};
 
-fn with_a_thread(name: &str) -> Folder {
+fn folder_with_thread(name: &str) -> Folder {
     let folder = Folder::new(name);
     assert_eq!(folder.run(&["run", "titles", "--thread", "t1", "--input", r#"{"text":"fox"}"#]).code, 0);
     folder
@@ -11,7 +11,7 @@ fn with_a_thread(name: &str) -> Folder {
 /// R-CLI-4a: threads are listed and shown with state and history.
 #[test]
 fn threads_are_listed_and_shown_with_state_and_history() {
-    let folder = with_a_thread("threads");
+    let folder = folder_with_thread("threads");
     let rows: [&[&str]; 5] =
         [&["threads"], &["threads", "show", "t1"], &["state", "t1"], &["state", "t1", "--at", "1"], &["history", "t1"]];
     let outputs: Vec<String> =
@@ -46,12 +46,14 @@ fn threads_are_listed_and_shown_with_state_and_history() {
           text: "fox"
     "#);
     assert_eq!(folder.run(&["threads", "--graph", "review", "--json"]).json(), serde_json::json!([]));
+    let filtered = folder.run(&["threads", "--graph", "review"]).stderr;
+    assert!(filtered.contains("no thread matches; `superstep threads` lists all threads"), "{filtered}");
 }
 
 /// R-CLI-4a: a state is found by its checkpoint.
 #[test]
 fn a_state_is_found_by_its_checkpoint() {
-    let folder = with_a_thread("at");
+    let folder = folder_with_thread("at");
     let history = folder.run(&["history", "t1", "--json"]).json();
     let id = history[2]["checkpoint_id"].as_str().unwrap();
     assert_eq!(folder.run(&["state", "t1", "--at", id, "--json"]).json()["values"]["title"], serde_json::Value::Null);
@@ -61,7 +63,7 @@ fn a_state_is_found_by_its_checkpoint() {
 /// R-CLI-11: a misspelled thread id.
 #[test]
 fn an_unknown_thread_suggests_a_similar_id() {
-    let folder = with_a_thread("near");
+    let folder = folder_with_thread("near");
     folder.run(&["run", "titles", "--thread", "customer-7", "--input", r#"{"text":"fox"}"#]);
     insta::assert_snapshot!(folder.run(&["state", "custmer-7"]).snapshot_text(), @r"
     ---
@@ -75,7 +77,7 @@ fn an_unknown_thread_suggests_a_similar_id() {
 /// R-CLI-4a: deletion is permanent, so it is confirmed by prompt or `--yes`; then nothing is left.
 #[test]
 fn a_thread_is_removed_permanently_after_confirmation() {
-    let folder = with_a_thread("rm");
+    let folder = folder_with_thread("rm");
     assert_eq!(folder.run(&["threads", "rm", "t1"]).code, 64);
     assert_eq!(folder.run(&["state", "t1"]).code, 0);
     assert_eq!(folder.run(&["threads", "rm", "t1", "--yes"]).code, 0);
@@ -118,8 +120,8 @@ fn stored_control_characters_do_not_reach_the_terminal() {
     for args in commands {
         let output = folder.run(args);
         let all = output.stdout + &output.stderr;
-        let is_harmless = |letter: char| !letter.is_control() || letter == '\n';
-        assert!(!all.is_empty() && all.chars().all(is_harmless), "{args:?}: {all:?}");
+        let is_printable = |symbol: char| !symbol.is_control() || symbol == '\n';
+        assert!(!all.is_empty() && all.chars().all(is_printable), "{args:?}: {all:?}");
     }
 }
 

@@ -16,36 +16,36 @@ pub(super) struct Thread {
     pub(super) schema: Arc<Schema>,
     pub(super) state: Arc<AnyState>,
     pub(super) written: FieldSet,
-    pub(super) rules: ApplyOptions,
+    pub(super) options: ApplyOptions,
 }
 
 impl Thread {
     pub(super) fn new(schema: Arc<Schema>) -> Self {
         let state = schema.initial_state();
-        Self { schema, state, written: FieldSet::default(), rules: ApplyOptions::default() }
+        Self { schema, state, written: FieldSet::default(), options: ApplyOptions::default() }
     }
 
-    fn of(fields: Value) -> Self {
+    fn with_fields(fields: Value) -> Self {
         Self::new(Schema::from_json("state", &fields).expect("a schema"))
     }
 
     /// Applies one superstep: each node with its update.
     fn step(&mut self, updates: &[(&str, Value)]) -> Result<Applied> {
-        let read = |(node, update): &(&str, Value)| {
+        let task_update = |(node, update): &(&str, Value)| {
             let update = update.as_object().cloned().expect("an object");
             let update = self.schema.update_from_json(update, &mut Vec::new()).expect("it fits");
             TaskUpdate { node: (*node).into(), update }
         };
-        let updates: Vec<TaskUpdate> = updates.iter().map(read).collect();
-        apply(&self.schema, &mut self.state, &mut self.written, updates, self.rules)
+        let updates: Vec<TaskUpdate> = updates.iter().map(task_update).collect();
+        apply(&self.schema, &mut self.state, &mut self.written, updates, self.options)
     }
 
     fn json(&self) -> Value {
         self.schema.to_json(&*self.state).expect("data")
     }
 
-    fn record(&self) -> DynamicState {
-        self.state.downcast_ref::<DynamicState>().expect("a record").clone()
+    fn dynamic_state(&self) -> DynamicState {
+        self.state.downcast_ref::<DynamicState>().expect("a dynamic state").clone()
     }
 }
 
@@ -53,7 +53,7 @@ impl Thread {
 /// error.
 fn check(reducer: &str, before: Value, writes: &[Value], expected: Result<Value, &str>) {
     let row = format!("{reducer}: {before} <- {writes:?}");
-    let mut thread = Thread::of(json!({ "x": { "reducer": reducer, "default": before } }));
+    let mut thread = Thread::with_fields(json!({ "x": { "reducer": reducer, "default": before } }));
     let updates: Vec<(&str, Value)> = writes.iter().map(|value| ("a", json!({ "x": value }))).collect();
     match (thread.step(&updates), expected) {
         (Ok(_), Ok(expected)) => assert_eq!(thread.json()["x"], expected, "{row}"),
@@ -138,7 +138,7 @@ fn the_other_reducers_fold_each_write_in_turn() {
 /// their value.
 #[test]
 fn the_updates_of_a_superstep_are_applied_together() {
-    let mut thread = Thread::of(
+    let mut thread = Thread::with_fields(
         json!({ "count": { "reducer": "add", "default": 0 }, "a": {}, "b": {}, "kept": { "default": "k" } }),
     );
     let applied = thread
@@ -154,8 +154,9 @@ fn the_updates_of_a_superstep_are_applied_together() {
 /// R-GRA-41: another owner of the previous state never sees a change, whether the superstep succeeds or fails.
 #[test]
 fn a_holder_of_the_old_state_never_sees_a_change() {
-    let mut thread =
-        Thread::of(json!({ "log": { "reducer": "add", "default": ["a"] }, "n": { "reducer": "add", "default": 1 } }));
+    let mut thread = Thread::with_fields(
+        json!({ "log": { "reducer": "add", "default": ["a"] }, "n": { "reducer": "add", "default": 1 } }),
+    );
     let old = thread.state.clone();
     thread.step(&[("one", json!({ "log": ["b"], "n": 1 }))]).unwrap();
     thread.step(&[("one", json!({ "log": ["c"], "n": "x" }))]).unwrap_err();
@@ -166,7 +167,7 @@ fn a_holder_of_the_old_state_never_sees_a_change() {
 /// A state without other owners is changed in place.
 #[test]
 fn an_unshared_state_is_not_copied() {
-    let mut thread = Thread::of(json!({ "n": { "reducer": "add", "default": 1 } }));
+    let mut thread = Thread::with_fields(json!({ "n": { "reducer": "add", "default": 1 } }));
     let address = Arc::as_ptr(&thread.state).cast::<()>();
     thread.step(&[("one", json!({ "n": 1 }))]).unwrap();
     assert_eq!(Arc::as_ptr(&thread.state).cast::<()>(), address);
@@ -201,10 +202,10 @@ fn picky() -> Arc<Schema> {
 #[test]
 fn a_failing_reducer_leaves_everything_as_it_was() {
     let mut thread = Thread::new(picky());
-    let before = thread.record();
+    let before = thread.dynamic_state();
     let updates = [("one", json!({ "log": ["b"], "last": 1 })), ("two", json!({ "picky": "bad", "log": ["c"] }))];
     let error = thread.step(&updates).unwrap_err();
-    assert_eq!((thread.record(), &thread.written), (before, &FieldSet::default()));
+    assert_eq!((thread.dynamic_state(), &thread.written), (before, &FieldSet::default()));
     insta::assert_snapshot!(error, @r#"
     error[SS-006]: node `two`: field `picky`: no (current value "good", update "bad")
     help: be good
@@ -214,16 +215,16 @@ fn a_failing_reducer_leaves_everything_as_it_was() {
 /// R-GRA-34: long values are truncated in errors.
 #[test]
 fn an_error_shows_only_the_beginning_of_a_long_value() {
-    let mut thread = Thread::of(json!({ "x": { "reducer": "add", "default": ["y".repeat(500)] } }));
+    let mut thread = Thread::with_fields(json!({ "x": { "reducer": "add", "default": ["y".repeat(500)] } }));
     let error = thread.step(&[("a", json!({ "x": "z".repeat(500) }))]).unwrap_err();
     assert!(error.message().chars().count() < 250, "{error}");
     assert!(error.message().contains("yyy") && error.message().contains("zzz"), "{error}");
 }
 
 /// Runs a reducer twice on clones of every pair of values and compares the results.
-fn assert_pure(fold: &dyn Fn(Value, Value) -> Result<Value, ValidationError>, values: &[Value]) {
+fn assert_pure(reduce: &dyn Fn(Value, Value) -> Result<Value, ValidationError>, values: &[Value]) {
     for (current, new) in values.iter().flat_map(|current| values.iter().map(move |new| (current, new))) {
-        let twice = (fold(current.clone(), new.clone()), fold(current.clone(), new.clone()));
+        let twice = (reduce(current.clone(), new.clone()), reduce(current.clone(), new.clone()));
         assert_eq!(twice.0, twice.1, "{current} <- {new}");
     }
 }
@@ -246,8 +247,8 @@ fn named_reducers_are_pure() {
         "capped:2",
     ] {
         let reducer = crate::json_reducer::JsonReducer::parse(name).unwrap();
-        let fold = move |mut current: Value, new: Value| reducer.reduce(&mut current, new).map(|_| current);
-        assert_pure(&fold, &values);
+        let reduce = move |mut current: Value, new: Value| reducer.reduce(&mut current, new).map(|_| current);
+        assert_pure(&reduce, &values);
     }
     let calls = std::cell::Cell::new(0);
     let impure = |_: Value, _: Value| {
@@ -266,10 +267,10 @@ fn invalid_external_values_are_rejected_together() {
         "n": { "type": "integer", "min": 1, "max": 5 }, "m": { "type": "integer", "max": 1 },
         "sum": { "reducer": "add", "default": 0 }, "free": {},
     });
-    let mut thread = Thread::of(fields);
+    let mut thread = Thread::with_fields(fields);
     thread.step(&[("a", json!({ "n": 2, "m": 1 }))]).unwrap();
     let before = thread.json();
-    thread.rules.external_source = Some("no");
+    thread.options.external_source = Some("no");
     let error = thread.step(&[("input", json!({ "free": 1, "m": 2, "sum": 1, "n": 9 }))]).unwrap_err();
     let mut pointers: Vec<&str> = error.diagnostics().iter().map(|diagnostic| diagnostic.pointer.as_str()).collect();
     pointers.sort_unstable();
@@ -311,7 +312,7 @@ fn two_overwrites_are_a_conflict() {
         ("title", json!(1), overwrite_marker(json!(1)), false),
     ];
     for (name, left, right, is_rejected) in rows {
-        let mut thread = Thread::of(fields.clone());
+        let mut thread = Thread::with_fields(fields.clone());
         let result = thread.step(&[("a", json!({ name: left })), ("b", json!({ name: right }))]);
         let code = result.as_ref().err().map(Error::code);
         assert_eq!(code, is_rejected.then_some(ErrorCode::ConcurrentUpdate), "{name}: {result:?}");
@@ -321,7 +322,7 @@ fn two_overwrites_are_a_conflict() {
 /// R-GRA-35, R-GRA-39: an overwrite does not change a `set_once` value.
 #[test]
 fn an_overwrite_does_not_change_a_set_once_field() {
-    let mut thread = Thread::of(json!({ "topic": { "set_once": true } }));
+    let mut thread = Thread::with_fields(json!({ "topic": { "set_once": true } }));
     thread.step(&[("input", json!({ "topic": "a" }))]).unwrap();
     let applied = thread.step(&[("n", json!({ "topic": overwrite_marker(json!("b")) }))]).unwrap();
     assert_eq!((thread.json(), applied.warnings.len()), (json!({ "topic": "a" }), 1));
@@ -331,7 +332,8 @@ fn an_overwrite_does_not_change_a_set_once_field() {
 /// instead.
 #[test]
 fn an_input_is_folded_on_the_defaults() {
-    let mut thread = Thread::of(json!({ "count": { "reducer": "add", "default": 5 }, "bare": { "default": 1 } }));
+    let mut thread =
+        Thread::with_fields(json!({ "count": { "reducer": "add", "default": 5 }, "bare": { "default": 1 } }));
     thread.step(&[("input", json!({ "count": 3, "bare": 2 }))]).unwrap();
     assert_eq!(thread.json(), json!({ "count": 8, "bare": 2 }));
     thread.step(&[("input", json!({ "count": overwrite_marker(json!(3)) }))]).unwrap();
@@ -342,7 +344,7 @@ fn an_input_is_folded_on_the_defaults() {
 /// second value causes a warning, or an error in strict mode.
 #[test]
 fn a_set_once_field_keeps_its_first_value() {
-    let mut thread = Thread::of(json!({ "topic": { "reducer": "set_once", "default": "default" } }));
+    let mut thread = Thread::with_fields(json!({ "topic": { "reducer": "set_once", "default": "default" } }));
     thread.step(&[("input", json!({ "topic": null }))]).unwrap();
     thread.step(&[("input", json!({ "topic": "first" }))]).unwrap();
     assert_eq!(thread.json()["topic"], "first");
@@ -351,7 +353,7 @@ fn a_set_once_field_keeps_its_first_value() {
     let sentence = "field `topic` is `set_once` and already has a value: the value from `n` was ignored";
     assert_eq!(applied.warnings, [(thread.schema.find("topic"), sentence.to_owned())]);
     assert!(applied.changes.is_empty());
-    thread.rules.strict_set_once = true;
+    thread.options.strict_set_once = true;
     let error = thread.step(&[("n", json!({ "topic": "second" }))]).unwrap_err();
     assert_eq!((error.code(), error.location().node.as_deref()), (ErrorCode::SetOnceViolation, Some("n")));
     assert_eq!(thread.json()["topic"], "first");
@@ -360,18 +362,20 @@ fn a_set_once_field_keeps_its_first_value() {
 /// R-GRA-39, R-GRA-45: a rejected second value undoes the other writes of its superstep.
 #[test]
 fn a_set_once_violation_is_all_or_nothing() {
-    let mut thread = Thread::of(json!({ "a": {}, "topic": { "set_once": true }, "z": { "reducer": "append" } }));
-    thread.rules.strict_set_once = true;
+    let mut thread =
+        Thread::with_fields(json!({ "a": {}, "topic": { "set_once": true }, "z": { "reducer": "append" } }));
+    thread.options.strict_set_once = true;
     thread.step(&[("input", json!({ "topic": "first" }))]).unwrap();
-    let (before, written) = (thread.record(), thread.written.clone());
+    let (before, written) = (thread.dynamic_state(), thread.written.clone());
     thread.step(&[("n", json!({ "a": 1, "topic": "second", "z": 1 }))]).unwrap_err();
-    assert_eq!((thread.record(), thread.written.clone()), (before, written));
+    assert_eq!((thread.dynamic_state(), thread.written.clone()), (before, written));
 }
 
 /// R-GRA-43: the error names the field, the nodes, the values and the three possible fixes.
 #[test]
 fn two_writers_of_one_value_are_rejected() {
-    let mut thread = Thread::of(json!({ "title": { "default": "old" }, "n": { "reducer": "add", "default": 0 } }));
+    let mut thread =
+        Thread::with_fields(json!({ "title": { "default": "old" }, "n": { "reducer": "add", "default": 0 } }));
     let error = thread
         .step(&[("a", json!({ "title": "x", "n": 1 })), ("b", json!({ "n": 1 })), ("c", json!({ "title": "y" }))])
         .unwrap_err();
@@ -386,7 +390,7 @@ fn two_writers_of_one_value_are_rejected() {
 #[test]
 fn equal_values_and_last_wins_are_accepted() {
     let updates = [("a", json!({ "x": { "k": [1] } })), ("b", json!({ "x": { "k": [1] } }))];
-    let mut thread = Thread::of(json!({ "x": {} }));
+    let mut thread = Thread::with_fields(json!({ "x": {} }));
     thread.step(&updates).unwrap();
     assert_eq!(thread.json()["x"], json!({ "k": [1] }));
     let from_builder =
@@ -428,7 +432,7 @@ fn a_thousand_orders_of_arrival_give_one_result() {
             arrived.swap(index, (seed >> 33) as usize % (index + 1));
         }
         arrived.sort_by_key(|(task, _)| *task);
-        let mut thread = Thread::of(json!({ "text": { "reducer": "add", "default": "" } }));
+        let mut thread = Thread::with_fields(json!({ "text": { "reducer": "add", "default": "" } }));
         let updates: Vec<(&str, Value)> = arrived.into_iter().map(|(_, update)| ("n", update)).collect();
         thread.step(&updates).unwrap();
         assert_eq!(thread.json()["text"], *expected);
@@ -440,7 +444,7 @@ fn a_thousand_orders_of_arrival_give_one_result() {
 fn updates_are_applied_in_the_given_order() {
     let updates = [("a", json!({ "text": "1" })), ("b", json!({ "text": "2" }))];
     let run = |updates: &[(&str, Value)]| {
-        let mut thread = Thread::of(json!({ "text": { "reducer": "add", "default": "" } }));
+        let mut thread = Thread::with_fields(json!({ "text": { "reducer": "add", "default": "" } }));
         thread.step(updates).unwrap();
         thread.json()["text"].clone()
     };
@@ -482,12 +486,12 @@ fn a_failing_write_undoes_every_earlier_one() {
             if first[name].get("__overwrite__").is_some() || name == "h_bound" {
                 first.as_object_mut().unwrap().remove(name);
             }
-            let mut thread = Thread::of(fields.clone());
+            let mut thread = Thread::with_fields(fields.clone());
             thread.step(&[("zero", json!({ "b_list": [0] }))]).unwrap();
-            let (before, written) = (thread.record(), thread.written.clone());
+            let (before, written) = (thread.dynamic_state(), thread.written.clone());
             let result = thread.step(&[("one", first), ("two", bad.clone())]);
             assert!(result.is_err(), "{bad}");
-            assert_eq!((thread.record(), &thread.written), (before, &written), "{bad}");
+            assert_eq!((thread.dynamic_state(), &thread.written), (before, &written), "{bad}");
         }
     }
 }
@@ -497,9 +501,10 @@ fn a_failing_write_undoes_every_earlier_one() {
 fn applying_is_pure() {
     let updates = [("a", json!({ "n": 1, "log": [1] })), ("b", json!({ "n": 2, "log": [2] }))];
     let run = || {
-        let mut thread = Thread::of(json!({ "n": { "reducer": "add", "default": 0 }, "log": { "reducer": "append" } }));
+        let mut thread =
+            Thread::with_fields(json!({ "n": { "reducer": "add", "default": 0 }, "log": { "reducer": "append" } }));
         let applied = thread.step(&updates).unwrap();
-        (thread.record(), thread.written, applied)
+        (thread.dynamic_state(), thread.written, applied)
     };
     assert_eq!(run(), run());
 }

@@ -90,8 +90,8 @@ fn check_undeclared_conflicts(schema: &Schema, id: FieldId, nodes: &[Arc<str>], 
 
 /// Returns the writes to a field with the names of their nodes, in order.
 fn writes_to(id: FieldId, nodes: &[Arc<str>], writes: &[TaskWrite]) -> Vec<(Arc<str>, AnyValue)> {
-    let mine = writes.iter().filter(|write| write.write.field == id);
-    mine.map(|write| (nodes[write.task].clone(), write.write.value.clone())).collect()
+    let field_writes = writes.iter().filter(|write| write.write.field == id);
+    field_writes.map(|write| (nodes[write.task].clone(), write.write.value.clone())).collect()
 }
 
 fn all_equal(field: &Field, values: &[(Arc<str>, AnyValue)]) -> bool {

@@ -46,13 +46,13 @@ impl ThreadExport {
     /// Returns the same data with another thread id.
     #[must_use]
     pub fn with_thread_id(mut self, thread: ThreadId) -> Self {
-        for copied in &mut self.checkpoints {
-            copied.checkpoint.thread = thread.clone();
+        for exported in &mut self.checkpoints {
+            exported.checkpoint.thread = thread.clone();
         }
         Self { thread, ..self }
     }
 
-    /// Builds one commit that writes all of it. A busy thread becomes idle, because no process runs the copy.
+    /// Builds one commit that writes the complete thread. A busy thread becomes idle, because no process runs the copy.
     #[must_use]
     pub fn into_commit(self, lease: &Lease) -> Commit {
         let status = match self.status {
@@ -80,17 +80,17 @@ impl ThreadExport {
 pub(super) struct ExportValidator {
     thread: ThreadId,
     /// The fields with a value at each checkpoint; most checkpoints share one set.
-    seen: BTreeMap<(CheckpointNamespace, CheckpointId), Arc<BTreeSet<Arc<str>>>>,
+    fields_by_checkpoint: BTreeMap<(CheckpointNamespace, CheckpointId), Arc<BTreeSet<Arc<str>>>>,
 }
 
 impl ExportValidator {
     pub(super) fn new(thread: ThreadId) -> Self {
-        Self { thread, seen: BTreeMap::new() }
+        Self { thread, fields_by_checkpoint: BTreeMap::new() }
     }
 
     /// Checks the next checkpoint and returns an error for the first violation.
-    pub(super) fn check(&mut self, copied: &ExportedCheckpoint) -> Result<(), ValidationError> {
-        let ExportedCheckpoint { checkpoint, changes, pending } = copied;
+    pub(super) fn check(&mut self, exported: &ExportedCheckpoint) -> Result<(), ValidationError> {
+        let ExportedCheckpoint { checkpoint, changes, pending } = exported;
         let id = checkpoint.id;
         if checkpoint.thread != self.thread {
             return Err(ValidationError::new(format!("checkpoint {id} belongs to thread `{}`", checkpoint.thread)));
@@ -98,7 +98,7 @@ impl ExportValidator {
         let mut fields = match checkpoint.parent {
             None => Arc::default(),
             Some(parent) => {
-                let parent_fields = self.seen.get(&(checkpoint.namespace.clone(), parent)).cloned();
+                let parent_fields = self.fields_by_checkpoint.get(&(checkpoint.namespace.clone(), parent)).cloned();
                 parent_fields.ok_or_else(|| {
                     ValidationError::new(format!("checkpoint {id} follows {parent}, which does not precede it"))
                 })?
@@ -121,12 +121,11 @@ impl ExportValidator {
         }
         if let Some(stray) = pending.iter().find(|pending| pending.checkpoint != id) {
             return Err(ValidationError::new(format!(
-                "a pending entry of checkpoint {} is listed under \
-                 checkpoint {id}",
+                "a pending entry of checkpoint {} is listed under checkpoint {id}",
                 stray.checkpoint
             )));
         }
-        match self.seen.insert((checkpoint.namespace.clone(), id), fields) {
+        match self.fields_by_checkpoint.insert((checkpoint.namespace.clone(), id), fields) {
             Some(_) => Err(ValidationError::new(format!("duplicate checkpoint {id}"))),
             None => Ok(()),
         }

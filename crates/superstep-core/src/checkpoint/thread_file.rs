@@ -70,7 +70,7 @@ struct TrailerBody {
 /// # Ok::<(), superstep_core::error::Error>(())
 /// ```
 pub struct ThreadFileWriter {
-    sum: Xxh3,
+    hasher: Xxh3,
     checkpoints: u64,
 }
 
@@ -81,9 +81,9 @@ impl ThreadFileWriter {
     /// Does not fail in a correct build.
     pub fn new(thread: &ThreadId, status: ThreadStatus) -> Result<(Self, Vec<u8>)> {
         let status = if status == ThreadStatus::Busy { ThreadStatus::Idle } else { status };
-        let first = FileHeader { superstep: FileKind::Thread, version: FILE_VERSION, thread: thread.clone(), status };
-        let mut writer = Self { sum: Xxh3::new(), checkpoints: 0 };
-        let line = writer.write(&first)?;
+        let header = FileHeader { superstep: FileKind::Thread, version: FILE_VERSION, thread: thread.clone(), status };
+        let mut writer = Self { hasher: Xxh3::new(), checkpoints: 0 };
+        let line = writer.write(&header)?;
         Ok((writer, line))
     }
 
@@ -92,9 +92,9 @@ impl ThreadFileWriter {
     /// # Errors
     /// Returns an error if a value cannot be written as JSON, or exceeds the size or the depth that the reader
     /// accepts.
-    pub fn checkpoint(&mut self, copied: &ExportedCheckpoint) -> Result<Vec<u8>> {
-        let line = self.write(copied)?;
-        let id = copied.checkpoint.id;
+    pub fn checkpoint(&mut self, exported: &ExportedCheckpoint) -> Result<Vec<u8>> {
+        let line = self.write(exported)?;
+        let id = exported.checkpoint.id;
         if line.len() > MAX_LINE_BYTES {
             let message = format!("checkpoint {id} has {} bytes; the maximum per line is {MAX_LINE_BYTES}", line.len());
             return Err(
@@ -116,7 +116,7 @@ impl ThreadFileWriter {
     /// # Errors
     /// Does not fail in a correct build.
     pub fn finish(&mut self) -> Result<Vec<u8>> {
-        let end = TrailerBody { checkpoints: self.checkpoints, checksum: text(&self.sum) };
+        let end = TrailerBody { checkpoints: self.checkpoints, checksum: checksum_text(&self.hasher) };
         self.write(&FileTrailer { end })
     }
 
@@ -126,7 +126,7 @@ impl ThreadFileWriter {
             Error::new(ErrorCode::InputInvalid, message).with_help("the thread is unchanged; the file is incomplete")
         })?;
         bytes.push(b'\n');
-        self.sum.update(&bytes);
+        self.hasher.update(&bytes);
         Ok(bytes)
     }
 }
@@ -134,10 +134,10 @@ impl ThreadFileWriter {
 /// Assembles a thread from the lines of a file.
 #[derive(Default)]
 pub struct ThreadFileReader {
-    sum: Xxh3,
+    hasher: Xxh3,
     lines: u64,
     export: Option<(ThreadExport, ExportValidator)>,
-    is_whole: bool,
+    is_complete: bool,
 }
 
 impl ThreadFileReader {
@@ -148,7 +148,7 @@ impl ThreadFileReader {
     /// else `CheckpointCorrupt`.
     pub fn push_line(&mut self, line: &[u8]) -> Result<()> {
         self.lines += 1;
-        if self.is_whole {
+        if self.is_complete {
             return Err(self.corrupt_line_error("unexpected line after the trailer"));
         }
         if line.len() > MAX_LINE_BYTES {
@@ -157,11 +157,11 @@ impl ThreadFileReader {
         let value: Value = serde_json::from_slice(line).map_err(|error| self.corrupt_line_error(&error.to_string()))?;
         let is_end = value.get("end").is_some();
         match &self.export {
-            None => self.first(value)?,
-            Some(_) if is_end => self.last(value)?,
-            Some(_) => self.checkpoint(value)?,
+            None => self.read_header(value)?,
+            Some(_) if is_end => self.read_trailer(value)?,
+            Some(_) => self.read_checkpoint(value)?,
         }
-        self.sum.update(line);
+        self.hasher.update(line);
         Ok(())
     }
 
@@ -171,7 +171,7 @@ impl ThreadFileReader {
     /// Returns an error if the file is truncated.
     pub fn finish(mut self) -> Result<ThreadExport> {
         match self.export.take() {
-            Some((copy, _)) if self.is_whole => Ok(copy),
+            Some((export, _)) if self.is_complete => Ok(export),
             _ => {
                 let message = format!("the file is truncated: no trailer after line {}", self.lines);
                 Err(file_error(ErrorCode::CheckpointCorrupt, message))
@@ -181,49 +181,49 @@ impl ThreadFileReader {
 
     /// Builds the error for a corrupt line.
     #[must_use]
-    pub fn corrupt_line_error(&self, how: &str) -> Error {
-        file_error(ErrorCode::CheckpointCorrupt, format!("line {} of the file is corrupt: {how}", self.lines))
+    pub fn corrupt_line_error(&self, reason: &str) -> Error {
+        file_error(ErrorCode::CheckpointCorrupt, format!("line {} of the file is corrupt: {reason}", self.lines))
     }
 
-    fn first(&mut self, value: Value) -> Result<()> {
+    fn read_header(&mut self, value: Value) -> Result<()> {
         if value.get("superstep").and_then(Value::as_str) != Some("thread") {
             return Err(self.corrupt_line_error("not a thread file"));
         }
         self.check_version("file version", value.get("version"), FILE_VERSION)?;
-        let first: FileHeader = self.read(value)?;
-        if !first.thread.is_valid() {
-            return Err(self.corrupt_line_error(&format!("`{}` is not a valid thread id", first.thread)));
+        let header: FileHeader = self.parse(value)?;
+        if !header.thread.is_valid() {
+            return Err(self.corrupt_line_error(&format!("`{}` is not a valid thread id", header.thread)));
         }
-        let rules = ExportValidator::new(first.thread.clone());
+        let validator = ExportValidator::new(header.thread.clone());
         let (checkpoints, events) = (Vec::new(), Vec::new());
-        let copy = ThreadExport { thread: first.thread, status: first.status, checkpoints, events };
-        self.export = Some((copy, rules));
+        let export = ThreadExport { thread: header.thread, status: header.status, checkpoints, events };
+        self.export = Some((export, validator));
         Ok(())
     }
 
-    fn checkpoint(&mut self, value: Value) -> Result<()> {
+    fn read_checkpoint(&mut self, value: Value) -> Result<()> {
         self.check_version("checkpoint format", value.pointer("/checkpoint/format"), FORMAT_VERSION)?;
-        let copied: ExportedCheckpoint = self.read(value)?;
-        let Some((copy, rules)) = &mut self.export else { return Ok(()) };
-        match rules.check(&copied) {
-            Ok(()) => copy.checkpoints.push(copied),
+        let exported: ExportedCheckpoint = self.parse(value)?;
+        let Some((export, validator)) = &mut self.export else { return Ok(()) };
+        match validator.check(&exported) {
+            Ok(()) => export.checkpoints.push(exported),
             Err(error) => return Err(self.corrupt_line_error(&error.message)),
         }
         Ok(())
     }
 
-    fn last(&mut self, value: Value) -> Result<()> {
-        let FileTrailer { end } = self.read(value)?;
-        let checkpoints = self.export.as_ref().map_or(0, |(copy, _)| copy.checkpoints.len() as u64);
+    fn read_trailer(&mut self, value: Value) -> Result<()> {
+        let FileTrailer { end } = self.parse(value)?;
+        let checkpoints = self.export.as_ref().map_or(0, |(export, _)| export.checkpoints.len() as u64);
         if end.checkpoints != checkpoints {
-            let how =
+            let reason =
                 format!("the file contains {checkpoints} checkpoints, but its trailer counts {}", end.checkpoints);
-            return Err(self.corrupt_line_error(&how));
+            return Err(self.corrupt_line_error(&reason));
         }
-        if end.checksum != text(&self.sum) {
+        if end.checksum != checksum_text(&self.hasher) {
             return Err(self.corrupt_line_error("the checksum does not match"));
         }
-        self.is_whole = true;
+        self.is_complete = true;
         Ok(())
     }
 
@@ -232,21 +232,18 @@ impl ThreadFileReader {
             Some(version) if version <= u64::from(max_version) => Ok(()),
             Some(version) => {
                 let message = format!(
-                    "line {}: {subject} {version} is newer than the supported version \
-                     {max_version}",
+                    "line {}: {subject} {version} is newer than the supported version {max_version}",
                     self.lines
                 );
                 let error = Error::new(ErrorCode::CheckpointTooNew, message);
-                Err(error.with_help(
-                    "nothing was imported; import the file with the version that wrote it, or \
-                     a newer one",
-                ))
+                Err(error
+                    .with_help("nothing was imported; import the file with the version that wrote it, or a newer one"))
             }
             None => Err(self.corrupt_line_error("the version is missing")),
         }
     }
 
-    fn read<T: for<'de> Deserialize<'de>>(&self, value: Value) -> Result<T> {
+    fn parse<T: for<'de> Deserialize<'de>>(&self, value: Value) -> Result<T> {
         serde_path_to_error::deserialize(value).map_err(|error| self.corrupt_line_error(&error.to_string()))
     }
 }
@@ -256,14 +253,14 @@ fn file_error(code: ErrorCode, message: String) -> Error {
         .with_help("nothing was imported; use another copy of the file, or export the thread again")
 }
 
-fn text(sum: &Xxh3) -> String {
-    format!("{:032x}", sum.digest128())
+fn checksum_text(hasher: &Xxh3) -> String {
+    format!("{:032x}", hasher.digest128())
 }
 
 /// Returns the nesting depth of the values in a JSON text, counted by its brackets.
 #[must_use]
 pub fn json_depth(line: &[u8]) -> usize {
-    let (mut depth, mut deepest, mut in_text, mut is_escaped) = (0_usize, 0, false, false);
+    let (mut depth, mut max_depth, mut in_text, mut is_escaped) = (0_usize, 0, false, false);
     for byte in line {
         match byte {
             _ if is_escaped => is_escaped = false,
@@ -271,13 +268,13 @@ pub fn json_depth(line: &[u8]) -> usize {
             b'"' => in_text = !in_text,
             b'[' | b'{' if !in_text => {
                 depth += 1;
-                deepest = deepest.max(depth);
+                max_depth = max_depth.max(depth);
             }
             b']' | b'}' if !in_text => depth = depth.saturating_sub(1),
             _ => {}
         }
     }
-    deepest
+    max_depth
 }
 
 #[cfg(test)]

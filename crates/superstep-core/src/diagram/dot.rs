@@ -8,8 +8,8 @@ use super::indexed::{IndexedDiagram, IndexedNode};
 use super::{Diagram, EdgeKind, NodeKind};
 
 /// Returns the diagram as DOT text.
-pub(super) fn draw(drawing: &Diagram) -> String {
-    let indexed = IndexedDiagram::of(drawing);
+pub(super) fn draw(diagram: &Diagram) -> String {
+    let indexed = IndexedDiagram::new(diagram);
     let mut lines = vec![
         "digraph {".into(),
         format!("  graph [label={}, labelloc=t, charset=\"UTF-8\"];", quoted(indexed.name)),

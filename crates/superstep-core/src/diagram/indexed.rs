@@ -46,31 +46,31 @@ struct IdCounters {
 }
 
 impl<'a> IndexedDiagram<'a> {
-    pub(super) fn of(drawing: &'a Diagram) -> Self {
-        Self::numbered(drawing, &mut IdCounters::default())
+    pub(super) fn new(diagram: &'a Diagram) -> Self {
+        Self::numbered(diagram, &mut IdCounters::default())
     }
 
-    fn numbered(drawing: &'a Diagram, numbers: &mut IdCounters) -> Self {
-        let mut indexed = Self { name: &drawing.name, nodes: Vec::new(), links: Vec::new(), joins: Vec::new() };
+    fn numbered(diagram: &'a Diagram, counters: &mut IdCounters) -> Self {
+        let mut indexed = Self { name: &diagram.name, nodes: Vec::new(), links: Vec::new(), joins: Vec::new() };
         let mut positions = BTreeMap::new();
-        for node in &drawing.nodes {
+        for node in &diagram.nodes {
             positions.entry(node.id.as_str()).or_insert(indexed.nodes.len());
-            let number = next(&mut numbers.nodes);
+            let number = next(&mut counters.nodes);
             let inner = node.subgraph.as_deref().filter(|inner| !(inner.nodes.is_empty() && inner.edges.is_empty()));
-            let subgraph = inner.map(|inner| Self::numbered(inner, numbers));
+            let subgraph = inner.map(|inner| Self::numbered(inner, counters));
             let (id, kind, deferred) = (node.id.as_str(), node.kind, node.deferred);
             indexed.nodes.push(IndexedNode { number, id, kind, deferred, subgraph });
         }
-        indexed.connect(drawing, positions, numbers);
+        indexed.connect(diagram, positions, counters);
         indexed
     }
 
-    fn connect(&mut self, drawing: &'a Diagram, mut positions: BTreeMap<&'a str, usize>, numbers: &mut IdCounters) {
+    fn connect(&mut self, diagram: &'a Diagram, mut positions: BTreeMap<&'a str, usize>, counters: &mut IdCounters) {
         let mut joins = BTreeMap::new();
-        for edge in &drawing.edges {
+        for edge in &diagram.edges {
             let [from, to] = [&edge.from, &edge.to].map(|id| {
                 *positions.entry(id).or_insert_with(|| {
-                    let number = next(&mut numbers.nodes);
+                    let number = next(&mut counters.nodes);
                     self.nodes.push(IndexedNode { number, id, kind: NodeKind::Node, deferred: false, subgraph: None });
                     self.nodes.len() - 1
                 })
@@ -81,7 +81,7 @@ impl<'a> IndexedDiagram<'a> {
                 continue;
             };
             let position = *joins.entry((join, to)).or_insert_with(|| {
-                self.joins.push(IndexedJoin { number: next(&mut numbers.joins), sources: Vec::new(), target: to });
+                self.joins.push(IndexedJoin { number: next(&mut counters.joins), sources: Vec::new(), target: to });
                 self.joins.len() - 1
             });
             self.joins[position].sources.push((from, label));
@@ -123,8 +123,8 @@ mod tests {
     #[test]
     fn a_node_known_only_from_an_edge_is_added() {
         let edges = vec![DiagramEdge::new("a", "b", EdgeKind::Goto)];
-        let drawing = Diagram { name: String::new(), nodes: Vec::new(), edges };
-        let ids: Vec<_> = IndexedDiagram::of(&drawing).nodes.iter().map(|node| node.id).collect();
+        let diagram = Diagram { name: String::new(), nodes: Vec::new(), edges };
+        let ids: Vec<_> = IndexedDiagram::new(&diagram).nodes.iter().map(|node| node.id).collect();
         assert_eq!(ids, ["a", "b"]);
     }
 
@@ -133,16 +133,16 @@ mod tests {
     fn a_join_is_its_number_and_its_target() {
         let join = |from, to, join| DiagramEdge::new(from, to, EdgeKind::Join { join });
         let edges = vec![join("a", "c", 0), join("b", "c", 0), join("a", "d", 0), join("a", "c", 1)];
-        let drawing = Diagram { name: String::new(), nodes: Vec::new(), edges };
-        let sizes: Vec<_> = IndexedDiagram::of(&drawing).joins.iter().map(|join| join.sources.len()).collect();
+        let diagram = Diagram { name: String::new(), nodes: Vec::new(), edges };
+        let sizes: Vec<_> = IndexedDiagram::new(&diagram).joins.iter().map(|join| join.sources.len()).collect();
         assert_eq!(sizes, [2, 1, 1]);
     }
 
     /// R-FWK-10: edges of a subgraph enter at its inner start and leave from its inner end.
     #[test]
     fn a_subgraph_is_entered_at_its_start_and_left_at_its_end() {
-        let drawing = fixtures::nested();
-        let indexed = IndexedDiagram::of(&drawing);
+        let diagram = fixtures::nested();
+        let indexed = IndexedDiagram::new(&diagram);
         let research = &indexed.nodes[1];
         assert_eq!([research.number, research.entry(), research.exit()], [1, 2, 4]);
     }

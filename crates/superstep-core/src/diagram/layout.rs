@@ -19,7 +19,7 @@ pub(super) const LABEL_HEIGHT: f64 = 16.0;
 /// Distance of a label from its edge.
 pub(super) const LABEL_GAP: f64 = 6.0;
 /// Distance by which the first self-loop extends beyond its box, and each further one beyond the previous.
-const LOOP: f64 = 16.0;
+const SELF_LOOP_WIDTH: f64 = 16.0;
 const MARGIN: f64 = 12.0;
 
 /// A box to place.
@@ -54,7 +54,7 @@ pub(super) struct Layout {
 
 impl Layout {
     /// Places the boxes in rows and routes the edges between them.
-    pub(super) fn of(bodies: &[NodeBox], arcs: &[LayoutEdge]) -> Self {
+    pub(super) fn new(bodies: &[NodeBox], arcs: &[LayoutEdge]) -> Self {
         let rows = NodeLayers::arrange(bodies.len(), arcs);
         let reach = reaches(bodies, arcs, &rows);
         let x = assign_x_positions(&rows, &reach, GAP);
@@ -82,13 +82,13 @@ impl Layout {
             let half_height = if arc.label > 0.0 { LABEL_HEIGHT / 2.0 } else { 0.0 };
             corners.extend([Point { x, y: y - half_height }, Point { x: x + reach, y: y + half_height }]);
         }
-        let fold = |start: f64, pick: fn(f64, f64) -> f64| {
+        let extreme = |start: f64, pick: fn(f64, f64) -> f64| {
             let all = corners.iter().fold(None::<Point>, |seen, corner| {
                 Some(seen.map_or(*corner, |seen| Point { x: pick(seen.x, corner.x), y: pick(seen.y, corner.y) }))
             });
             all.unwrap_or(Point { x: start, y: start })
         };
-        let (min, max) = (fold(0.0, f64::min), fold(0.0, f64::max));
+        let (min, max) = (extreme(0.0, f64::min), extreme(0.0, f64::max));
         let shift = |point: &mut Point| {
             point.x += MARGIN - min.x;
             point.y += MARGIN - min.y;
@@ -125,7 +125,7 @@ fn reaches(bodies: &[NodeBox], arcs: &[LayoutEdge], rows: &NodeLayers) -> Vec<Ho
     let mut widest = vec![0.0_f64; bodies.len()];
     for (arc, chain) in arcs.iter().zip(&rows.chains) {
         if arc.from == arc.to {
-            reach[arc.from].right += LOOP;
+            reach[arc.from].right += SELF_LOOP_WIDTH;
             widest[arc.from] = widest[arc.from].max(arc.label + LABEL_GAP);
         } else if arc.label > 0.0 && chain.len() > 2 {
             reach[chain[1]].right = arc.label + LABEL_GAP;
@@ -177,7 +177,7 @@ mod tests {
                 .collect();
             let arc = |n: usize| LayoutEdge { from: n, to: (n * factor + 1) % count, label: (n % 4) as f64 * 9.0 };
             let arcs: Vec<LayoutEdge> = (0..count).map(arc).collect();
-            let layout = Layout::of(&bodies, &arcs);
+            let layout = Layout::new(&bodies, &arcs);
             for (one, (a, body_a)) in layout.centres.iter().zip(&bodies).enumerate() {
                 assert!(a.x - body_a.width / 2.0 >= 0.0 && a.x + body_a.width / 2.0 <= layout.width);
                 assert!(a.y - body_a.height / 2.0 >= 0.0 && a.y + body_a.height / 2.0 <= layout.height);

@@ -9,8 +9,8 @@ use super::indexed::{IndexedDiagram, IndexedNode};
 use super::{Diagram, NodeKind};
 
 /// Returns the diagram as Mermaid text. Every statement ends with `;`.
-pub(super) fn draw(drawing: &Diagram) -> String {
-    let indexed = IndexedDiagram::of(drawing);
+pub(super) fn draw(diagram: &Diagram) -> String {
+    let indexed = IndexedDiagram::new(diagram);
     let mut chart = MermaidWriter { lines: vec!["graph TD;".into()], deferred: Vec::new(), joins: Vec::new() };
     chart.graph(&indexed, 1);
     chart.classes();

@@ -14,28 +14,28 @@ use super::{Diagram, EdgeKind, NodeKind};
 const NODE_COLUMNS: usize = 40;
 const LABEL_COLUMNS: usize = 32;
 /// Advance of one column of text at the two sizes used; monospaced fonts take 0.55 to 0.61 em.
-const NODE_COLUMN: f64 = 8.0;
-const LABEL_COLUMN: f64 = 6.8;
+const NODE_COLUMN_WIDTH: f64 = 8.0;
+const LABEL_COLUMN_WIDTH: f64 = 6.8;
 const NODE_HEIGHT: f64 = 34.0;
 const DEFERRED_HEIGHT: f64 = 46.0;
 const TITLE_HEIGHT: f64 = 22.0;
-const JOIN: f64 = 12.0;
-const CORNER: f64 = 8.0;
+const JOIN_DIAMETER: f64 = 12.0;
+const CORNER_RADIUS: f64 = 8.0;
 
 // `svg:root` matches only a standalone file: inside a page the colour of the page is inherited.
-const HEAD: &str = "<style>svg:root{color:#1f2328}@media(prefers-color-scheme:dark){svg:root{color:#e6edf3}}</style>\
+const STYLE_AND_MARKERS: &str = "<style>svg:root{color:#1f2328}@media(prefers-color-scheme:dark){svg:root{color:#e6edf3}}</style>\
 <defs><marker id=\"superstep-arrow\" viewBox=\"0 0 10 10\" refX=\"9\" refY=\"5\" markerWidth=\"7\" markerHeight=\"7\" \
 orient=\"auto\"><path d=\"M0 1L10 5L0 9z\" fill=\"currentColor\" stroke=\"none\"/></marker></defs>";
 
 /// Returns the diagram as an SVG document.
-pub(super) fn draw(drawing: &Diagram) -> String {
-    let indexed = IndexedDiagram::of(drawing);
-    let scene = PlacedDiagram::of(&indexed);
+pub(super) fn draw(diagram: &Diagram) -> String {
+    let indexed = IndexedDiagram::new(diagram);
+    let scene = PlacedDiagram::new(&indexed);
     let (width, height) = (number(scene.layout.width), number(scene.layout.height));
     let mut page = SvgWriter(format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" \
          height=\"{height}\" role=\"graphics-document document\" font-family=\"ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace\" \
-         font-size=\"13\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.3\">\n<title>{}</title>\n{HEAD}\n",
+         font-size=\"13\" fill=\"none\" stroke=\"currentColor\" stroke-width=\"1.3\">\n<title>{}</title>\n{STYLE_AND_MARKERS}\n",
         xml(indexed.name)
     ));
     page.scene(&scene);
@@ -60,21 +60,21 @@ struct DrawnLine<'a> {
 }
 
 impl<'a> PlacedDiagram<'a> {
-    fn of(indexed: &'a IndexedDiagram<'a>) -> Self {
+    fn new(indexed: &'a IndexedDiagram<'a>) -> Self {
         let inner: Vec<Option<PlacedDiagram<'a>>> =
-            indexed.nodes.iter().map(|node| node.subgraph.as_ref().map(Self::of)).collect();
+            indexed.nodes.iter().map(|node| node.subgraph.as_ref().map(Self::new)).collect();
         let mut bodies: Vec<NodeBox> =
             indexed.nodes.iter().zip(&inner).map(|(node, inner)| body(node, inner.as_ref())).collect();
-        bodies.extend(indexed.joins.iter().map(|_| NodeBox { width: JOIN, height: JOIN }));
+        bodies.extend(indexed.joins.iter().map(|_| NodeBox { width: JOIN_DIAMETER, height: JOIN_DIAMETER }));
         let lines = lines(indexed);
         let arcs: Vec<LayoutEdge> = lines.iter().map(|line| line.arc).collect();
-        let layout = Layout::of(&bodies, &arcs);
+        let layout = Layout::new(&bodies, &arcs);
         Self { indexed, inner, bodies, lines, layout }
     }
 }
 
 fn body(node: &IndexedNode<'_>, inner: Option<&PlacedDiagram<'_>>) -> NodeBox {
-    let text = columns(&truncate_columns(node.id, NODE_COLUMNS)).max(3) as f64 * NODE_COLUMN + 24.0;
+    let text = columns(&truncate_columns(node.id, NODE_COLUMNS)).max(3) as f64 * NODE_COLUMN_WIDTH + 24.0;
     let height = if node.deferred { DEFERRED_HEIGHT } else { NODE_HEIGHT };
     let text = if node.deferred { text.max(80.0) } else { text };
     match inner {
@@ -85,7 +85,8 @@ fn body(node: &IndexedNode<'_>, inner: Option<&PlacedDiagram<'_>>) -> NodeBox {
 
 fn lines<'a>(indexed: &IndexedDiagram<'a>) -> Vec<DrawnLine<'a>> {
     let line = |from, to, kind, label: Option<&'a str>| {
-        let width = label.map_or(0.0, |label| columns(&truncate_columns(label, LABEL_COLUMNS)) as f64 * LABEL_COLUMN);
+        let width =
+            label.map_or(0.0, |label| columns(&truncate_columns(label, LABEL_COLUMNS)) as f64 * LABEL_COLUMN_WIDTH);
         DrawnLine { arc: LayoutEdge { from, to, label: width }, kind, has_arrow: true, label }
     };
     let mut lines: Vec<DrawnLine<'a>> =
@@ -120,7 +121,7 @@ impl SvgWriter {
             let (x, y) = (number(centre.x), number(centre.y));
             self.add(format_args!(
                 "<circle cx=\"{x}\" cy=\"{y}\" r=\"{}\" fill=\"currentColor\"><title>waits for {}</title></circle>\n",
-                JOIN / 2.0,
+                JOIN_DIAMETER / 2.0,
                 xml(&sources.join(", "))
             ));
         }
@@ -262,7 +263,7 @@ fn angular(points: &[Point]) -> String {
 fn toward(corner: Point, other: Point) -> Point {
     let (dx, dy) = (other.x - corner.x, other.y - corner.y);
     let length = dx.hypot(dy);
-    let share = if length > 0.0 { (CORNER / length).min(0.5) } else { 0.0 };
+    let share = if length > 0.0 { (CORNER_RADIUS / length).min(0.5) } else { 0.0 };
     Point { x: corner.x + dx * share, y: corner.y + dy * share }
 }
 

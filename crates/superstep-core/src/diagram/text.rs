@@ -12,13 +12,13 @@ mod connectors;
 
 const NODE_COLUMNS: usize = 32;
 /// Maximum width in columns. Wider rows are broken, without lines, because the terminal would wrap them.
-const PAGE: usize = 100;
+const MAX_COLUMNS: usize = 100;
 const GAP: usize = 2;
 
 /// Returns the diagram as text, with a newline at its end.
-pub(super) fn draw(drawing: &Diagram) -> String {
+pub(super) fn draw(diagram: &Diagram) -> String {
     let mut lines = Vec::new();
-    graph(&IndexedDiagram::of(drawing), 0, &mut lines);
+    graph(&IndexedDiagram::new(diagram), 0, &mut lines);
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
@@ -63,8 +63,8 @@ fn boxes(indexed: &IndexedDiagram<'_>) -> Vec<String> {
     let captions: Vec<String> = indexed.nodes.iter().map(caption).collect();
     let cells = cells(&rows, &captions);
     let right = cells.iter().flatten().map(|cell| cell.left + cell.width).max().unwrap_or(0);
-    if right > PAGE {
-        return broken(indexed, &rows, &captions);
+    if right > MAX_COLUMNS {
+        return wrapped(indexed, &rows, &captions);
     }
     let mut lines = Vec::new();
     for (row, below) in cells.iter().zip(cells.iter().skip(1).map(Some).chain([None])) {
@@ -82,8 +82,8 @@ fn arcs(indexed: &IndexedDiagram<'_>) -> Vec<LayoutEdge> {
 }
 
 fn caption(node: &IndexedNode<'_>) -> String {
-    let header = if node.deferred { " (deferred)" } else { "" };
-    let caption = truncate_columns(node.id, NODE_COLUMNS) + header;
+    let suffix = if node.deferred { " (deferred)" } else { "" };
+    let caption = truncate_columns(node.id, NODE_COLUMNS) + suffix;
     if columns(&caption).is_multiple_of(2) { caption + " " } else { caption }
 }
 
@@ -95,24 +95,24 @@ fn cells(rows: &NodeLayers, captions: &[String]) -> Vec<Vec<TextBox>> {
     let x = assign_x_positions(rows, &reach, GAP as f64);
     // Rounding down keeps integer distances exact; the added 1e-6 keeps 2.9999999 from becoming 2.
     let left = |vertex: usize| (x[vertex] - reach[vertex].left + 1e-6).floor();
-    let min = rows.rows.iter().flatten().map(|&vertex| left(vertex)).fold(f64::MAX, f64::min);
+    let min_left = rows.rows.iter().flatten().map(|&vertex| left(vertex)).fold(f64::MAX, f64::min);
     let cell = |&vertex: &usize| TextBox {
         vertex,
-        left: (left(vertex) - min) as usize,
+        left: (left(vertex) - min_left) as usize,
         width: columns(&captions[vertex]) + 4,
     };
     rows.rows.iter().map(|row| row.iter().map(cell).collect()).collect()
 }
 
 /// Renders rows that are too wide for a page: boxes side by side as far as they fit, without lines.
-fn broken(indexed: &IndexedDiagram<'_>, rows: &NodeLayers, captions: &[String]) -> Vec<String> {
+fn wrapped(indexed: &IndexedDiagram<'_>, rows: &NodeLayers, captions: &[String]) -> Vec<String> {
     let mut lines = Vec::new();
     for row in &rows.rows {
         let mut cells: Vec<TextBox> = Vec::new();
         for &vertex in row {
             let width = columns(&captions[vertex]) + 4;
             let left = cells.last().map_or(0, |last| last.left + last.width + GAP);
-            if left > 0 && left + width > PAGE {
+            if left > 0 && left + width > MAX_COLUMNS {
                 lines.extend(row_of_boxes(indexed, &cells, captions, &[]));
                 cells.clear();
             }
@@ -156,13 +156,13 @@ fn edges(indexed: &IndexedDiagram<'_>) -> Vec<String> {
     for IndexedEdge { from, to, kind, label } in &indexed.links {
         let arrow = if kind.is_conditional() { "┄►" } else { "─►" };
         let label = label.map(escape_invisible);
-        let note = match (kind, label) {
+        let suffix = match (kind, label) {
             (EdgeKind::Goto, Some(label)) => format!("  (goto: {label})"),
             (EdgeKind::Goto, None) => "  (goto)".into(),
             (_, Some(label)) => format!("  ({label})"),
             (_, None) => String::new(),
         };
-        lines.push(format!("{} {arrow} {}{note}", id(*from), id(*to)));
+        lines.push(format!("{} {arrow} {}{suffix}", id(*from), id(*to)));
     }
     for join in &indexed.joins {
         let source = |(source, label): &(usize, Option<&str>)| match label {
@@ -343,8 +343,8 @@ mod tests {
         "a\"]; b[\"c\n\\" ─► `__md__`
         "#);
         let edges = vec![DiagramEdge::new("a ─► b", "c", EdgeKind::Plain)];
-        let drawing = Diagram { name: String::new(), nodes: vec![], edges };
-        assert!(drawing.to_text().ends_with("\"a ─► b\" ─► c\n"));
+        let diagram = Diagram { name: String::new(), nodes: vec![], edges };
+        assert!(diagram.to_text().ends_with("\"a ─► b\" ─► c\n"));
     }
 
     /// R-FWK-10: a wide row is broken so that it fits a terminal.

@@ -33,11 +33,11 @@ impl<S, T> Clone for FieldAccess<S, T> {
 impl<S, T> Copy for FieldAccess<S, T> {}
 
 impl<S: 'static, T> FieldAccess<S, T> {
-    fn of<'a>(&self, state: &'a AnyState) -> &'a T {
+    fn value<'a>(&self, state: &'a AnyState) -> &'a T {
         (self.get)(state.downcast_ref().expect("a schema is only used with states of its own type"))
     }
 
-    fn of_mut<'a>(&self, state: &'a mut AnyState) -> &'a mut T {
+    fn value_mut<'a>(&self, state: &'a mut AnyState) -> &'a mut T {
         (self.get_mut)(state.downcast_mut().expect("a schema is only used with states of its own type"))
     }
 }
@@ -58,7 +58,7 @@ impl<S, T, R> TypedField<S, T, R> {
 }
 
 /// Deserializes JSON into a type; an error has a pointer to the failing value.
-pub(crate) fn read<T: DeserializeOwned>(value: Value) -> Result<T, Vec<ValidationError>> {
+pub(crate) fn parse_json<T: DeserializeOwned>(value: Value) -> Result<T, Vec<ValidationError>> {
     serde_path_to_error::deserialize(value).map_err(|error| {
         let pointer: String = error
             .path()
@@ -77,16 +77,16 @@ pub(crate) fn read<T: DeserializeOwned>(value: Value) -> Result<T, Vec<Validatio
 
 impl<S: 'static, T: FieldValue, R: Reducer<T>> FieldOps for TypedField<S, T, R> {
     fn reduce(&self, state: &mut AnyState, input: AnyValue) -> Result<Change, ValidationError> {
-        R::reduce(self.access.of_mut(state), input.into_value()?)
+        R::reduce(self.access.value_mut(state), input.into_value()?)
     }
 
     fn overwrite(&self, state: &mut AnyState, value: AnyValue) -> Result<Change, ValidationError> {
-        *self.access.of_mut(state) = value.into_value()?;
+        *self.access.value_mut(state) = value.into_value()?;
         Ok(Change::Set)
     }
 
-    fn is_native_type(&self, how: WriteMode, value: &AnyValue) -> bool {
-        match how {
+    fn is_native_type(&self, mode: WriteMode, value: &AnyValue) -> bool {
+        match mode {
             WriteMode::Reduce => value.get::<R::Input>().is_some(),
             WriteMode::Overwrite => value.get::<T>().is_some(),
         }
@@ -96,16 +96,17 @@ impl<S: 'static, T: FieldValue, R: Reducer<T>> FieldOps for TypedField<S, T, R> 
         &self,
         state: &mut AnyState,
         input: AnyValue,
-        back: &mut Vec<UndoFn>,
+        undo_steps: &mut Vec<UndoFn>,
     ) -> Result<Change, ValidationError> {
         let (access, input) = (self.access, input.into_value()?);
         let mut saved = None;
         // A reducer is user code and may panic: the undo step must not be lost then.
-        let reduced = catch_unwind(AssertUnwindSafe(|| R::reduce_with_undo(access.of_mut(state), input, &mut saved)));
-        back.extend(saved.map(|saved| -> UndoFn {
+        let reduced =
+            catch_unwind(AssertUnwindSafe(|| R::reduce_with_undo(access.value_mut(state), input, &mut saved)));
+        undo_steps.extend(saved.map(|saved| -> UndoFn {
             match saved {
-                UndoValue::Value(value) => Box::new(move |state| *access.of_mut(state) = value),
-                UndoValue::Undo(undo) => Box::new(move |state| undo(access.of_mut(state))),
+                UndoValue::Value(value) => Box::new(move |state| *access.value_mut(state) = value),
+                UndoValue::Undo(undo) => Box::new(move |state| undo(access.value_mut(state))),
             }
         }));
         reduced.unwrap_or_else(|panic| resume_unwind(panic))
@@ -113,21 +114,21 @@ impl<S: 'static, T: FieldValue, R: Reducer<T>> FieldOps for TypedField<S, T, R> 
 
     fn delta(&self, state: &AnyState, change: &Change) -> AnyValue {
         match change {
-            Change::Set => AnyValue::native(self.access.of(state).clone()),
-            change => R::delta(self.access.of(state), change),
+            Change::Set => AnyValue::native(self.access.value(state).clone()),
+            change => R::delta(self.access.value(state), change),
         }
     }
 
-    fn apply_delta(&self, state: &mut AnyState, change: &Change, part: AnyValue) -> Result<(), ValidationError> {
+    fn apply_delta(&self, state: &mut AnyState, change: &Change, delta: AnyValue) -> Result<(), ValidationError> {
         match change {
-            Change::Set => *self.access.of_mut(state) = part.into_value()?,
-            change => R::apply_delta(self.access.of_mut(state), change, part)?,
+            Change::Set => *self.access.value_mut(state) = delta.into_value()?,
+            change => R::apply_delta(self.access.value_mut(state), change, delta)?,
         }
         Ok(())
     }
 
     fn to_json(&self, state: &AnyState) -> Result<Value, ValidationError> {
-        Ok(serde_json::to_value(self.access.of(state))?)
+        Ok(serde_json::to_value(self.access.value(state))?)
     }
 
     fn parse_update(&self, value: Value) -> Result<AnyValue, Vec<ValidationError>> {
@@ -135,36 +136,36 @@ impl<S: 'static, T: FieldValue, R: Reducer<T>> FieldOps for TypedField<S, T, R> 
     }
 
     fn parse_value(&self, value: Value) -> Result<AnyValue, Vec<ValidationError>> {
-        read::<T>(value).map(AnyValue::native)
+        parse_json::<T>(value).map(AnyValue::native)
     }
 
     fn assign_ids(&self, input: &mut AnyValue, new_id: &mut dyn FnMut() -> String) {
         if R::ASSIGNS_IDS {
-            stamp_with(input, |input: &mut R::Input| R::assign_ids(input, new_id));
+            update_native(input, |input: &mut R::Input| R::assign_ids(input, new_id));
         }
     }
 
     fn clear(&self, state: &mut AnyState) {
-        *self.access.of_mut(state) = (self.access.initial)();
+        *self.access.value_mut(state) = (self.access.initial)();
     }
 
     fn is_null(&self, state: &AnyState) -> bool {
-        (self.is_absent)(self.access.of(state))
+        (self.is_absent)(self.access.value(state))
     }
 }
 
-/// Changes a native value in place, or a copy of it if the value has another owner.
-pub(crate) fn stamp_with<I: FieldValue>(datum: &mut AnyValue, stamp: impl FnOnce(&mut I)) {
-    let AnyValue::Native(payload) = datum else { return };
+/// Changes a native value in place, or replaces a shared one by a changed copy.
+pub(crate) fn update_native<I: FieldValue>(value: &mut AnyValue, update: impl FnOnce(&mut I)) {
+    let AnyValue::Native(payload) = value else { return };
     if let Some(payload) = Arc::get_mut(payload) {
-        if let Some(value) = (payload as &mut dyn Any).downcast_mut::<I>() {
-            stamp(value);
+        if let Some(native) = (payload as &mut dyn Any).downcast_mut::<I>() {
+            update(native);
         }
         return;
     }
-    let Some(mut copy) = datum.get::<I>().cloned() else { return };
-    stamp(&mut copy);
-    *datum = AnyValue::native(copy);
+    let Some(mut copy) = value.get::<I>().cloned() else { return };
+    update(&mut copy);
+    *value = AnyValue::native(copy);
 }
 
 /// A field that is never saved: any type that implements `Clone`.
@@ -190,11 +191,11 @@ impl<S: 'static, T: Clone + Send + Sync + 'static> FieldOps for UntrackedField<S
             ValidationError::new("an untracked field cannot be written from JSON")
                 .with_help("write it from a node as a Rust value")
         })?;
-        *self.access.of_mut(state) = value.clone();
+        *self.access.value_mut(state) = value.clone();
         Ok(Change::Set)
     }
 
-    fn is_native_type(&self, _how: WriteMode, value: &AnyValue) -> bool {
+    fn is_native_type(&self, _mode: WriteMode, value: &AnyValue) -> bool {
         value.get::<Unserialized<T>>().is_some()
     }
 
@@ -202,19 +203,19 @@ impl<S: 'static, T: Clone + Send + Sync + 'static> FieldOps for UntrackedField<S
         &self,
         state: &mut AnyState,
         input: AnyValue,
-        back: &mut Vec<UndoFn>,
+        undo_steps: &mut Vec<UndoFn>,
     ) -> Result<Change, ValidationError> {
-        let (access, value) = (self.access, self.access.of(state).clone());
-        back.push(Box::new(move |state| *access.of_mut(state) = value));
+        let (access, value) = (self.access, self.access.value(state).clone());
+        undo_steps.push(Box::new(move |state| *access.value_mut(state) = value));
         self.reduce(state, input)
     }
 
     fn delta(&self, state: &AnyState, _change: &Change) -> AnyValue {
-        AnyValue::native(Unserialized(self.access.of(state).clone()))
+        AnyValue::native(Unserialized(self.access.value(state).clone()))
     }
 
-    fn apply_delta(&self, state: &mut AnyState, _change: &Change, part: AnyValue) -> Result<(), ValidationError> {
-        self.overwrite(state, part).map(drop)
+    fn apply_delta(&self, state: &mut AnyState, _change: &Change, delta: AnyValue) -> Result<(), ValidationError> {
+        self.overwrite(state, delta).map(drop)
     }
 
     fn to_json(&self, _state: &AnyState) -> Result<Value, ValidationError> {
@@ -232,7 +233,7 @@ impl<S: 'static, T: Clone + Send + Sync + 'static> FieldOps for UntrackedField<S
     fn assign_ids(&self, _input: &mut AnyValue, _new_id: &mut dyn FnMut() -> String) {}
 
     fn clear(&self, state: &mut AnyState) {
-        *self.access.of_mut(state) = (self.access.initial)();
+        *self.access.value_mut(state) = (self.access.initial)();
     }
 
     fn is_null(&self, _state: &AnyState) -> bool {

@@ -10,7 +10,7 @@ pub(super) struct Dominators {
 
 impl Dominators {
     /// Computes the dominators of vertices with the successors `next`; the last vertex is the root.
-    pub(super) fn of(next: &[Vec<usize>]) -> Self {
+    pub(super) fn new(next: &[Vec<usize>]) -> Self {
         let root = next.len() - 1;
         let order = postorder(next, root);
         let mut rank = vec![0; next.len()];

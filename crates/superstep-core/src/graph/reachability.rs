@@ -11,10 +11,10 @@ use crate::id::NodeId;
 
 pub(super) fn check(topology: &Topology, diagnostics: &mut GraphDiagnostics) {
     let start = &topology.start;
-    let is_loose = diagnostics.dangling_sources.contains(&None);
-    if start.edges.is_empty() && start.routes.is_empty() && !start.reaches_end && !is_loose {
+    let has_dangling_edge = diagnostics.dangling_sources.contains(&None);
+    if start.edges.is_empty() && start.routes.is_empty() && !start.reaches_end && !has_dangling_edge {
         diagnostics.add("`START` has no outgoing edge", Some("add an edge from `START` to the first node".to_owned()));
-    } else if !is_loose && !has_dynamic_target(start) && !topology.exits.iter().any(has_dynamic_target) {
+    } else if !has_dangling_edge && !has_dynamic_target(start) && !topology.exits.iter().any(has_dynamic_target) {
         check_reachable(topology, diagnostics);
     }
     check_terminating(topology, diagnostics);
@@ -40,8 +40,8 @@ fn check_reachable(topology: &Topology, diagnostics: &mut GraphDiagnostics) {
 
 fn check_terminating(topology: &Topology, diagnostics: &mut GraphDiagnostics) {
     for (index, node) in topology.nodes.iter().enumerate() {
-        let is_loose = diagnostics.dangling_sources.contains(&Some(NodeId(index as u32)));
-        if node.goto_targets.is_none() && !is_loose && !has_successor(&topology.exits[index]) {
+        let has_dangling_edge = diagnostics.dangling_sources.contains(&Some(NodeId(index as u32)));
+        if node.goto_targets.is_none() && !has_dangling_edge && !has_successor(&topology.exits[index]) {
             let help = format!("add an edge from `{}` to `END`, or declare its `goto` targets", node.name);
             diagnostics.add(format!("node `{}` has no outgoing edge", node.name), Some(help));
         }
@@ -98,7 +98,7 @@ fn flow_dominators(topology: &Topology, entered: &[NodeId]) -> Dominators {
     next.push(
         declared_targets(&topology.start).into_iter().chain(entered.iter().copied()).map(NodeId::index).collect(),
     );
-    Dominators::of(&next)
+    Dominators::new(&next)
 }
 
 /// Marks the nodes from which the end can be reached.

@@ -230,7 +230,7 @@ fn all_problems_are_listed_at_once() {
     builder.edge("lost", END);
     builder.breakpoint("plann");
     builder.add_diagnostic("the retry policy of `plan` has no attempts");
-    let error = builder.compile().map(drop).expect_err("refused");
+    let error = builder.compile().map(drop).expect_err("rejected");
     insta::assert_snapshot!(error, @r#"
     error[SS-001]: graph `g` is invalid
       - the retry policy of `plan` has no attempts
@@ -306,8 +306,8 @@ fn a_drawing_shows_every_edge() {
     let options = NodeOptions { defer: true, ..commanding(&["b", "."]) };
     builder.node("d", true, options);
     builder.edge("a", "d");
-    let drawing = builder.compile().expect("compiled").diagram();
-    let descriptions: Vec<String> = drawing
+    let diagram = builder.compile().expect("compiled").diagram();
+    let descriptions: Vec<String> = diagram
         .edges
         .iter()
         .map(|edge| format!("{} -> {} {:?} {}", edge.from, edge.to, edge.kind, edge.label.as_deref().unwrap_or("-")))
@@ -325,12 +325,12 @@ fn a_drawing_shows_every_edge() {
         "b -> c Join { join: 0 } -",
     ];
     assert_eq!(descriptions, expected);
-    let nodes: Vec<(&str, bool)> = drawing.nodes.iter().map(|node| (&*node.id, node.deferred)).collect();
+    let nodes: Vec<(&str, bool)> = diagram.nodes.iter().map(|node| (&*node.id, node.deferred)).collect();
     assert_eq!(
         nodes,
         [("__start__", false), ("a", false), ("b", false), ("c", false), ("d", true), ("__end__", false)]
     );
-    assert_eq!(drawing.edges.iter().filter(|edge| matches!(edge.kind, EdgeKind::Join { .. })).count(), 2);
+    assert_eq!(diagram.edges.iter().filter(|edge| matches!(edge.kind, EdgeKind::Join { .. })).count(), 2);
 }
 
 /// Compile time is linear in the size of the graph: a chain, and a ladder full of joins in one cycle.

@@ -17,7 +17,7 @@ use crate::suggest;
 /// The diagnostics so far, and the dangling edges, so that one mistake is not reported twice.
 #[derive(Default)]
 pub(super) struct GraphDiagnostics {
-    diagnostics: Vec<Diagnostic>,
+    entries: Vec<Diagnostic>,
     /// Nodes, or the start, with an edge to a node that does not exist.
     pub(super) dangling_sources: BTreeSet<Option<NodeId>>,
     /// Nodes with an edge from a node that does not exist.
@@ -26,18 +26,18 @@ pub(super) struct GraphDiagnostics {
 
 impl GraphDiagnostics {
     pub(super) fn add(&mut self, message: impl Into<String>, help: Option<String>) {
-        self.diagnostics.push(Diagnostic { pointer: String::new(), message: message.into(), help });
+        self.entries.push(Diagnostic { pointer: String::new(), message: message.into(), help });
     }
 }
 
 pub(super) fn compile(builder: &TopologyBuilder, messages: Vec<String>) -> Result<Topology> {
     let mut diagnostics = GraphDiagnostics::default();
-    for complaint in builder.diagnostics.iter().cloned().chain(messages) {
-        diagnostics.add(complaint, None);
+    for message in builder.diagnostics.iter().cloned().chain(messages) {
+        diagnostics.add(message, None);
     }
     let nodes: Vec<&str> = builder.nodes.iter().map(|node| &*node.name).collect();
-    diagnostics.diagnostics.extend(builder.migrations.diagnostics(&builder.schema, &nodes));
-    let by_name = names(builder, &mut diagnostics);
+    diagnostics.entries.extend(builder.migrations.diagnostics(&builder.schema, &nodes));
+    let by_name = resolve_names(builder, &mut diagnostics);
     let mut topology = empty_topology(builder, by_name, &mut diagnostics);
     connect_edges(builder, &mut topology, &mut diagnostics);
     for name in &builder.breakpoints {
@@ -47,18 +47,18 @@ pub(super) fn compile(builder: &TopologyBuilder, messages: Vec<String>) -> Resul
         }
     }
     reachability::check(&topology, &mut diagnostics);
-    if diagnostics.diagnostics.is_empty() {
+    if diagnostics.entries.is_empty() {
         topology.warnings = concurrent_writers::warnings(&topology);
         return Ok(topology);
     }
     Err(Error::with_diagnostics(
         ErrorCode::InvalidGraph,
         format!("graph `{}` is invalid", builder.name),
-        diagnostics.diagnostics,
+        diagnostics.entries,
     ))
 }
 
-fn names(builder: &TopologyBuilder, diagnostics: &mut GraphDiagnostics) -> BTreeMap<Arc<str>, NodeId> {
+fn resolve_names(builder: &TopologyBuilder, diagnostics: &mut GraphDiagnostics) -> BTreeMap<Arc<str>, NodeId> {
     let mut by_name: BTreeMap<Arc<str>, NodeId> = BTreeMap::new();
     for (index, node) in builder.nodes.iter().enumerate() {
         check_name(node, diagnostics);
@@ -143,7 +143,7 @@ fn empty_topology(
 fn fields(
     builder: &TopologyBuilder,
     declared: Option<&[String]>,
-    which: &str,
+    direction: &str,
     diagnostics: &mut GraphDiagnostics,
 ) -> Vec<FieldId> {
     let schema = &builder.schema;
@@ -154,12 +154,13 @@ fn fields(
     for name in declared {
         match schema.find(name) {
             Some(id) if schema.field(id).flags.private => {
-                diagnostics.add(format!("private field `{name}` is in the {which} schema"), None);
+                diagnostics.add(format!("private field `{name}` is in the {direction} schema"), None);
             }
             Some(id) => ids.push(id),
             None => {
                 let help = schema.unknown_field(name).help;
-                diagnostics.add(format!("the {which} schema has field `{name}`, which the state does not have"), help);
+                diagnostics
+                    .add(format!("the {direction} schema has field `{name}`, which the state does not have"), help);
             }
         }
     }
@@ -279,12 +280,12 @@ fn connect_join(
         diagnostics.add(format!("join into `{to}` has no sources"), None);
     }
     let mut resolved = Vec::new();
-    let mut is_whole = true;
+    let mut is_resolved = true;
     for source in sources {
         match resolve_source(topology, "join", source, &to, diagnostics) {
             Some(EdgeSource::Node(id)) => resolved.push(id),
             Some(EdgeSource::Start) => diagnostics.add(format!("join into `{to}` has `START` as a source"), None),
-            None => is_whole = false,
+            None => is_resolved = false,
         }
     }
     resolved.sort_unstable();
@@ -298,7 +299,7 @@ fn connect_join(
             for (position, source) in resolved.iter().enumerate() {
                 topology.exits[source.index()].joins.push((join, position as u32));
             }
-            diagnostics.dangling_targets.extend((!is_whole).then_some(target));
+            diagnostics.dangling_targets.extend((!is_resolved).then_some(target));
             topology.joins.push(Join { sources: resolved, target });
         }
         // A join before the end is not needed: the run ends only when all branches have ended.

@@ -46,7 +46,7 @@ pub(super) fn min(current: &mut Value, input: Value) -> Result<Change, Validatio
     replace_if_ordered(Ordering::Less, current, input)
 }
 
-/// Takes the input if its order relative to the current value is the wanted one.
+/// Takes the input if its order relative to the current value is `expected`.
 fn replace_if_ordered(expected: Ordering, current: &mut Value, input: Value) -> Result<Change, ValidationError> {
     let order = match (&*current, &input) {
         (Value::Null, Value::Null) => Ordering::Equal,
@@ -195,9 +195,9 @@ mod tests {
             (json!(null), json!("a"), json!("a"), json!("a")),
             (json!(null), json!(null), json!(null), json!(null)),
         ];
-        for (current, input, greatest, min) in rows {
+        for (current, input, max, min) in rows {
             let change = |after: &Value| if *after == current { Change::Unchanged } else { Change::Set };
-            check("max", current.clone(), input.clone(), Ok((greatest.clone(), change(&greatest))));
+            check("max", current.clone(), input.clone(), Ok((max.clone(), change(&max))));
             check("min", current.clone(), input, Ok((min.clone(), change(&min))));
         }
         let rejected = [

@@ -33,16 +33,16 @@ pub fn delta(value_after: &Value, change: &Change) -> Value {
 ///
 /// # Errors
 /// Returns an error if the change or its delta does not fit `current`, which is then unchanged.
-pub fn apply_delta(current: &mut Value, change: &Change, part: &Value) -> Result<(), ValidationError> {
+pub fn apply_delta(current: &mut Value, change: &Change, delta: &Value) -> Result<(), ValidationError> {
     match change {
         Change::Unchanged => Ok(()),
         Change::Set => {
-            *current = part.clone();
+            *current = delta.clone();
             Ok(())
         }
-        Change::Appended { from } => append(current, *from, part),
-        Change::Spliced { edits } => splice(current, edits, part),
-        Change::Merged { set, removed } => merge(current, set, removed, part),
+        Change::Appended { from } => append(current, *from, delta),
+        Change::Spliced { edits } => splice(current, edits, delta),
+        Change::Merged { set, removed } => merge(current, set, removed, delta),
     }
 }
 
@@ -51,8 +51,8 @@ fn items(list: &Value, from: usize, count: Option<usize>) -> Vec<Value> {
     items.iter().skip(from).take(count.unwrap_or(usize::MAX)).cloned().collect()
 }
 
-fn append(current: &mut Value, from: usize, part: &Value) -> Result<(), ValidationError> {
-    let Value::Array(added) = part else { return Err(delta_mismatch("array", part)) };
+fn append(current: &mut Value, from: usize, delta: &Value) -> Result<(), ValidationError> {
+    let Value::Array(added) = delta else { return Err(delta_mismatch("array", delta)) };
     let present = length(current)?;
     if present != from {
         return Err(ValidationError::new(format!("expected {from} items before the append, found {present}")));
@@ -61,8 +61,8 @@ fn append(current: &mut Value, from: usize, part: &Value) -> Result<(), Validati
     Ok(())
 }
 
-fn splice(current: &mut Value, edits: &[Splice], part: &Value) -> Result<(), ValidationError> {
-    let Value::Array(inserted) = part else { return Err(delta_mismatch("array", part)) };
+fn splice(current: &mut Value, edits: &[Splice], delta: &Value) -> Result<(), ValidationError> {
+    let Value::Array(inserted) = delta else { return Err(delta_mismatch("array", delta)) };
     let mut length = length(current)?;
     let mut needed = 0_usize;
     for edit in edits {
@@ -86,8 +86,8 @@ fn splice(current: &mut Value, edits: &[Splice], part: &Value) -> Result<(), Val
     Ok(())
 }
 
-fn merge(current: &mut Value, set: &[String], removed: &[String], part: &Value) -> Result<(), ValidationError> {
-    let Value::Object(values) = part else { return Err(delta_mismatch("object", part)) };
+fn merge(current: &mut Value, set: &[String], removed: &[String], delta: &Value) -> Result<(), ValidationError> {
+    let Value::Object(values) = delta else { return Err(delta_mismatch("object", delta)) };
     if let Some(key) = set.iter().find(|key| !values.contains_key(*key)) {
         return Err(ValidationError::new(format!("the value of the key `{key}` is missing")));
     }
@@ -166,8 +166,8 @@ mod tests {
             (json!({ "a": 1, "b": 2 }), merged(&["c"], &["a"]), json!({ "c": 3 }), json!({ "b": 2, "c": 3 })),
             (json!(null), merged(&["c"], &[]), json!({ "c": 3 }), json!({ "c": 3 })),
         ];
-        for (mut current, change, part, after) in rows {
-            apply_delta(&mut current, &change, &part).expect("it fits");
+        for (mut current, change, delta, after) in rows {
+            apply_delta(&mut current, &change, &delta).expect("it fits");
             assert_eq!(current, after, "{change:?}");
         }
     }
@@ -192,9 +192,9 @@ mod tests {
             (json!([1]), merged(&["b"], &[]), json!({ "b": 1 }), "a stored change requires object, found array"),
             (json!(null), merged(&["b"], &[]), json!([]), "a stored change requires object, found array"),
         ];
-        for (current, change, part, message) in rows {
+        for (current, change, delta, message) in rows {
             let mut value = current.clone();
-            let result = apply_delta(&mut value, &change, &part).map_err(|error| error.message);
+            let result = apply_delta(&mut value, &change, &delta).map_err(|error| error.message);
             assert_eq!((result, value), (Err(message.to_string()), current), "{change:?}");
         }
     }

@@ -12,12 +12,12 @@ use crate::validation_error::ValidationError;
 
 /// Merges one level deep; nested maps are replaced as a whole (R-GRA-20, R-GRA-21).
 pub(super) fn merge(current: &mut Value, input: Value) -> Result<Change, ValidationError> {
-    fold(current, input, MergeDepth::Shallow)
+    merge_to_depth(current, input, MergeDepth::Shallow)
 }
 
 /// Merges maps into maps at every depth, and replaces all other values (R-GRA-23).
 pub(super) fn deep_merge(current: &mut Value, input: Value) -> Result<Change, ValidationError> {
-    fold(current, input, MergeDepth::Deep)
+    merge_to_depth(current, input, MergeDepth::Deep)
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -38,7 +38,7 @@ impl ChangedKeys {
     }
 }
 
-fn fold(current: &mut Value, input: Value, depth: MergeDepth) -> Result<Change, ValidationError> {
+fn merge_to_depth(current: &mut Value, input: Value, depth: MergeDepth) -> Result<Change, ValidationError> {
     let (map, input) = match (&mut *current, input) {
         (Value::Object(map), Value::Object(input)) => (map, input),
         (Value::Null, Value::Object(input)) => {

@@ -15,18 +15,18 @@ use crate::validation_error::ValidationError;
 
 /// Replaces items with the same key in place, appends the others (R-GRA-23).
 pub(super) fn merge_by(current: &mut Value, input: Value, key: &str) -> Result<Change, ValidationError> {
-    let mut nothing = Vec::new();
+    let mut new_list = Vec::new();
     let was_null = current.is_null();
     let list = match &mut *current {
         Value::Array(list) => list,
-        Value::Null => &mut nothing,
+        Value::Null => &mut new_list,
         other => return Err(ValidationError::new(format!("cannot merge objects by `{key}` into {}", kind(other)))),
     };
     let items = objects(input, key)?;
     let slots = slots(list, &items, key);
     let change = upsert(list, items, slots);
     if was_null {
-        *current = Value::Array(nothing);
+        *current = Value::Array(new_list);
         return Ok(Change::Set);
     }
     Ok(change)
@@ -199,11 +199,11 @@ mod tests {
         ];
         for (current, input, message, pointer) in rows {
             check("merge_by:id", current.clone(), input.clone(), Err(message));
-            let error = JsonReducer::MergeBy("id".into()).reduce(&mut current.clone(), input).expect_err("refused");
+            let error = JsonReducer::MergeBy("id".into()).reduce(&mut current.clone(), input).expect_err("rejected");
             assert_eq!(error.pointer, pointer);
         }
         let error =
-            JsonReducer::MergeBy("a/b".into()).reduce(&mut json!([]), json!({ "a/b": [] })).expect_err("refused");
+            JsonReducer::MergeBy("a/b".into()).reduce(&mut json!([]), json!({ "a/b": [] })).expect_err("rejected");
         assert_eq!(error.pointer, "/a~1b");
     }
 }

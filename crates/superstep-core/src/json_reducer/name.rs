@@ -201,14 +201,14 @@ mod tests {
     fn an_unknown_reducer_is_rejected_with_the_valid_ones() {
         let rows = [("ADD", "add"), ("keeplast:3", "keep_last"), ("apend", "append"), ("addmessages", "add_messages")];
         for (text, nearest) in rows {
-            let fault = JsonReducer::parse(text).expect_err("refused");
+            let error = JsonReducer::parse(text).expect_err("rejected");
             let name = text.split(':').next().expect("a name");
-            assert_eq!(fault.message, format!("unknown reducer `{name}`"));
-            let help = fault.help.expect("advice");
+            assert_eq!(error.message, format!("unknown reducer `{name}`"));
+            let help = error.help.expect("advice");
             assert!(help.starts_with(&format!("did you mean `{nearest}`? known: `{nearest}`, ")), "{help}");
-            assert!(REDUCER_NAMES.iter().all(|known| help.contains(&format!("`{known}`"))), "{help}");
+            assert!(REDUCER_NAMES.iter().all(|valid| help.contains(&format!("`{valid}`"))), "{help}");
         }
-        let error = serde_json::from_value::<JsonReducer>(json!("apend")).expect_err("refused").to_string();
+        let error = serde_json::from_value::<JsonReducer>(json!("apend")).expect_err("rejected").to_string();
         assert!(error.starts_with("unknown reducer `apend`; did you mean `append`?"), "{error}");
     }
 

@@ -134,16 +134,16 @@ impl Machine {
         for id in migrated.iter() {
             self.fields_not_in_checkpoint.insert(id);
         }
-        let (graph, state, unknown) = (&self.graph, &*self.state, &mut self.fields_not_in_checkpoint);
+        let (graph, state, not_in_checkpoint) = (&self.graph, &*self.state, &mut self.fields_not_in_checkpoint);
         let change = |(id, change): &(FieldId, Change)| {
             let field = graph.schema.field(*id);
             if field.flags.untracked {
                 return None;
             }
-            let change = if unknown.contains(*id) { &Change::Set } else { change };
-            unknown.remove(*id);
-            let (name, part) = (field.name.clone(), field.ops.delta(state, change));
-            Some(FieldChange { field: name, change: change.clone(), delta: part })
+            let change = if not_in_checkpoint.contains(*id) { &Change::Set } else { change };
+            not_in_checkpoint.remove(*id);
+            let delta = field.ops.delta(state, change);
+            Some(FieldChange { field: field.name.clone(), change: change.clone(), delta })
         };
         let mut changed: SmallVec<[FieldChange; 2]> = changes.filter_map(change).collect();
         if migrated != FieldSet::default() {
@@ -159,8 +159,8 @@ impl Machine {
             self.fields_not_in_checkpoint.remove(id);
             let field = schema.field(id);
             if !field.flags.untracked && !changed.iter().any(|existing| existing.field == field.name) {
-                let part = field.ops.delta(&*self.state, &Change::Set);
-                changed.push(FieldChange { field: field.name.clone(), change: Change::Set, delta: part });
+                let delta = field.ops.delta(&*self.state, &Change::Set);
+                changed.push(FieldChange { field: field.name.clone(), change: Change::Set, delta });
             }
         }
         changed.sort_by_key(|change| schema.find(&change.field));

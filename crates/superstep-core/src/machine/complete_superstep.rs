@@ -75,10 +75,11 @@ impl Machine {
     /// Ends a run whose updates cannot be applied together: the tasks stay finished, and the error is stored on the
     /// thread.
     fn reject_updates(&mut self, error: Error) {
-        let at = error.location().node.as_deref();
-        let blamed = self.slots.iter().position(|slot| Some(&*self.graph.node(slot.task.node).name) == at).unwrap_or(0);
+        let node = error.location().node.as_deref();
+        let index =
+            self.slots.iter().position(|slot| Some(&*self.graph.node(slot.task.node).name) == node).unwrap_or(0);
         let mut entries = self.unsaved_task_entries();
-        entries.extend(self.entry(blamed, TaskEntry::Rejected((&error).into())));
+        entries.extend(self.entry(index, TaskEntry::Rejected((&error).into())));
         self.save_pending(entries, Some(ThreadStatus::Error));
         self.phase = Phase::Ended(Box::new(MachineEnd::Failed(error)));
     }
@@ -112,11 +113,11 @@ impl Machine {
     }
 
     fn end_interrupted(&mut self) {
-        let of_slots = self.slots.iter().filter_map(|slot| match &slot.status {
+        let per_task = self.slots.iter().filter_map(|slot| match &slot.status {
             TaskStatus::Interrupted(interrupts) => Some(interrupts.iter().cloned()),
             _ => None,
         });
-        let open: Vec<Interrupt> = of_slots.flatten().collect();
+        let open: Vec<Interrupt> = per_task.flatten().collect();
         if self.config.emits_events {
             // Interrupts are published after they are saved, in every durability mode.
             for index in 0..self.slots.len() {
@@ -149,7 +150,7 @@ impl Machine {
 
     /// Applies the updates, schedules the next tasks, and queues the one commit of this superstep.
     fn apply_and_schedule(&mut self) -> Result<()> {
-        let mut applied = match self.folded.take() {
+        let mut applied = match self.early_applied.take() {
             Some(applied) => applied,
             None => self.apply_all_updates()?,
         };
@@ -160,11 +161,11 @@ impl Machine {
         }
         let finished = finished_nodes(&self.slots);
         self.record_recent_nodes(&finished);
-        let leads = self.slots.iter_mut().filter_map(|slot| match &mut slot.status {
-            TaskStatus::Done { resolved, .. } => Some((Some(slot.task.node), std::mem::take(&mut resolved.leads))),
+        let routing = self.slots.iter_mut().filter_map(|slot| match &mut slot.status {
+            TaskStatus::Done { resolved, .. } => Some((Some(slot.task.node), std::mem::take(&mut resolved.routing))),
             _ => None,
         });
-        schedule_next(&self.graph, &mut self.position, leads);
+        schedule_next(&self.graph, &mut self.position, routing);
         self.slots.clear();
         self.position.step += 1;
         self.supersteps += 1;
@@ -189,7 +190,7 @@ impl Machine {
     }
 
     fn apply_all_updates(&mut self) -> Result<Applied> {
-        let rules = self.node_apply_options(false);
+        let options = self.node_apply_options(false);
         let (graph, is_saved) = (&self.graph, self.config.lease.is_some());
         let updates = self.slots.iter_mut().filter_map(|slot| match &mut slot.status {
             TaskStatus::Done { resolved, persisted } => {
@@ -203,10 +204,10 @@ impl Machine {
         });
         let mut updates: Vec<TaskUpdate> = updates.collect();
         if is_enabled(SeededBug::ArrivalOrderFold) {
-            let is_last = |slot: &super::TaskSlot| matches!(slot.status, TaskStatus::Done { persisted: false, .. });
-            self.slots.iter().position(is_last).into_iter().for_each(|index| updates[index..].rotate_left(1));
+            let is_unsaved = |slot: &super::TaskSlot| matches!(slot.status, TaskStatus::Done { persisted: false, .. });
+            self.slots.iter().position(is_unsaved).into_iter().for_each(|index| updates[index..].rotate_left(1));
         }
-        self.apply(updates, rules).map(|(applied, _)| applied)
+        self.apply(updates, options).map(|(applied, _)| applied)
     }
 
     fn record_recent_nodes(&mut self, finished: &[NodeId]) {
@@ -256,8 +257,8 @@ impl Machine {
 
     /// Publishes after the next commit, so that only durable facts are published; at once with exit durability.
     pub(super) fn emit_after_commit(&mut self, event: MachineEvent) {
-        let comes_late = self.config.lease.is_some() && !self.config.saves_at_exit;
-        if comes_late && !is_enabled(SeededBug::EventBeforeCommit) {
+        let waits_for_commit = self.config.lease.is_some() && !self.config.saves_at_exit;
+        if waits_for_commit && !is_enabled(SeededBug::EventBeforeCommit) {
             self.unsaved_events.push(event);
         } else {
             self.events.push(event);

@@ -28,7 +28,7 @@ pub struct UnsavedCheckpoint {
 /// The unsaved work of a run.
 #[derive(Default)]
 pub(super) struct UnsavedWork {
-    draft: Option<UnsavedCheckpoint>,
+    checkpoint: Option<UnsavedCheckpoint>,
     changes: BTreeMap<FieldId, Change>,
     pending: Vec<PendingEntry>,
     status: Option<ThreadStatus>,
@@ -45,14 +45,14 @@ impl Machine {
     /// Adds a superstep to the unsaved work.
     pub(super) fn defer_superstep(&mut self, source: CheckpointSource, applied: Applied) {
         let mut unsaved = self.unsaved_work.take().unwrap_or_default();
-        let builder = unsaved.draft.get_or_insert_with(|| {
-            let builder = UnsavedCheckpoint { parent: self.parent(), step: self.position.step, source };
+        let checkpoint = unsaved.checkpoint.get_or_insert_with(|| {
+            let checkpoint = UnsavedCheckpoint { parent: self.parent(), step: self.position.step, source };
             self.latest_checkpoint = Some(CheckpointId::from_bits(self.config.environment.new_id()));
-            builder
+            checkpoint
         });
         // A fork or an update keeps its source, whatever supersteps follow.
-        if !matches!(builder.source, CheckpointSource::Fork | CheckpointSource::Update) {
-            builder.source = source;
+        if !matches!(checkpoint.source, CheckpointSource::Fork | CheckpointSource::Update) {
+            checkpoint.source = source;
         }
         for (field, change) in applied.changes {
             let earlier = unsaved.changes.remove(&field).unwrap_or(Change::Unchanged);
@@ -60,7 +60,7 @@ impl Machine {
         }
         // The superstep is complete: of its pending entries, only resume values for saved interrupts are still
         // needed.
-        let parent = builder.parent;
+        let parent = checkpoint.parent;
         unsaved.pending.retain(|entry| matches!(entry.entry, TaskEntry::Resume(_)) && Some(entry.checkpoint) == parent);
         unsaved.status = self.status();
         self.unsaved_work = Some(unsaved);
@@ -82,7 +82,7 @@ impl Machine {
         let (Some(mut unsaved), Some(lease)) = (self.unsaved_work.take(), self.config.lease.clone()) else { return };
         unsaved.is_in_flight = true;
         let (pending, status) = (unsaved.pending.clone(), unsaved.status);
-        match (unsaved.draft, self.latest_checkpoint) {
+        match (unsaved.checkpoint, self.latest_checkpoint) {
             (Some(UnsavedCheckpoint { parent, source, .. }), Some(id)) => {
                 let changes: Vec<(FieldId, Change)> =
                     unsaved.changes.iter().map(|(field, change)| (*field, change.clone())).collect();
@@ -104,14 +104,14 @@ impl Machine {
         }
     }
 
-    pub(super) fn draft(&self) -> Option<Box<UnsavedCheckpoint>> {
-        self.unsaved_work.as_ref().and_then(|unsaved| unsaved.draft).map(Box::new)
+    pub(super) fn unsaved_checkpoint(&self) -> Option<Box<UnsavedCheckpoint>> {
+        self.unsaved_work.as_ref().and_then(|unsaved| unsaved.checkpoint).map(Box::new)
     }
 
     /// Adds recorded results of a task of this superstep to the commit at the end of the run.
-    pub fn add_recorded_results(&mut self, records: Vec<PendingEntry>) {
-        if !records.is_empty() {
-            self.save_pending(records, None);
+    pub fn add_recorded_results(&mut self, results: Vec<PendingEntry>) {
+        if !results.is_empty() {
+            self.save_pending(results, None);
         }
     }
 
@@ -122,7 +122,7 @@ impl Machine {
             return None;
         }
         // A superstep of one task is applied when the task ends: the position must follow.
-        if matches!(self.phase, Phase::Running) && !self.has_open() {
+        if matches!(self.phase, Phase::Running) && !self.has_unfinished_tasks() {
             self.complete_superstep();
         }
         if matches!(self.phase, Phase::Running) {

@@ -58,22 +58,22 @@ impl Machine {
     /// # Errors
     /// Returns an error if an update or a node is rejected; nothing is changed then.
     pub fn update(&mut self, updates: Vec<StateUpdate>) -> Result<()> {
-        let mut folds: Vec<TaskUpdate> = Vec::new();
+        let mut task_updates: Vec<TaskUpdate> = Vec::new();
         let mut nodes = Vec::new();
         for StateUpdate { update, as_node } in updates {
             let node = self.resolve_as_node(&as_node)?;
             let mut resolved = super::task_finished::validate_update(&self.graph, update, &mut self.warnings)
                 .map_err(|diagnostics| Error::with_diagnostics(ErrorCode::InputInvalid, INVALID_UPDATE, diagnostics))?;
             self.assign_ids(&mut resolved);
-            folds.push(TaskUpdate {
+            task_updates.push(TaskUpdate {
                 node: node.map_or_else(|| "update".into(), |id| self.graph.node(id).name.clone()),
                 update: resolved,
             });
             nodes.push((as_node, node));
         }
-        let (applied, folded) = self.apply(folds, self.external_apply_options(true, INVALID_UPDATE))?;
+        let (applied, applied_updates) = self.apply(task_updates, self.external_apply_options(true, INVALID_UPDATE))?;
         if let Err(error) = self.schedule_after_update(&nodes) {
-            self.undo(folded);
+            self.undo(applied_updates);
             return Err(error);
         }
         self.track_changes_since_input(&applied);
@@ -113,11 +113,11 @@ impl Machine {
                 }
                 (AsNode::Node(_), Some(id)) => {
                     tasks.retain(|task| task.node != *id || task.send.is_some());
-                    let mut leads = Routing { follow_edges: true, targets: SmallVec::new() };
+                    let mut routing = Routing { follow_edges: true, targets: SmallVec::new() };
                     for route in &self.graph.exits[id.index()].routes {
-                        self.evaluate_route(Some(*id), route, &*self.state, &mut leads)?;
+                        self.evaluate_route(Some(*id), route, &*self.state, &mut routing)?;
                     }
-                    finished.push((Some(*id), leads));
+                    finished.push((Some(*id), routing));
                 }
                 _ => {}
             }
@@ -133,10 +133,10 @@ impl Machine {
     /// Schedules the successors of finished tasks in addition to the tasks already scheduled.
     fn add_next_tasks(&mut self, mut tasks: SmallVec<[NextTask; 1]>, finished: Vec<(Option<NodeId>, Routing)>) {
         let graph = self.graph.clone();
-        // Deferred nodes wait for the kept tasks too, which `schedule_next` does not see.
-        let held = if tasks.is_empty() { Vec::new() } else { std::mem::take(&mut self.position.deferred) };
+        // Deferred nodes wait for the remaining tasks too, which `schedule_next` does not see.
+        let deferred = if tasks.is_empty() { Vec::new() } else { std::mem::take(&mut self.position.deferred) };
         schedule_next(&graph, &mut self.position, finished.into_iter());
-        self.position.deferred.extend(held);
+        self.position.deferred.extend(deferred);
         let mut next = tasks.iter().filter_map(|task| task.send.as_ref()).map(|send| send.index + 1).max().unwrap_or(0);
         for mut task in std::mem::take(&mut self.position.next_tasks) {
             match &mut task.send {
@@ -181,14 +181,15 @@ impl Machine {
     /// Takes the scheduled tasks, marked with the checkpoint at which they were scheduled so that their ids stay
     /// the same.
     fn take_next_tasks(&mut self) -> SmallVec<[NextTask; 1]> {
-        let (head, step) = (self.latest_checkpoint, self.position.step);
+        let (latest, step) = (self.latest_checkpoint, self.position.step);
         let mut tasks = std::mem::take(&mut self.position.next_tasks);
         if std::mem::take(&mut self.forks_history) {
             return tasks;
         }
         for task in &mut tasks {
-            let here = || head.map(|checkpoint| Box::new(ScheduledAt { checkpoint, step, node_name_then: None }));
-            task.scheduled_at = task.scheduled_at.take().or_else(here);
+            let scheduled_here =
+                || latest.map(|checkpoint| Box::new(ScheduledAt { checkpoint, step, node_name_then: None }));
+            task.scheduled_at = task.scheduled_at.take().or_else(scheduled_here);
         }
         tasks
     }
@@ -202,10 +203,10 @@ impl Machine {
             return Err(Error::new(ErrorCode::InputInvalid, "a command requires a started thread")
                 .with_help("start the thread with an input"));
         }
-        let (update, leads) = self.resolve_command(output)?;
+        let (update, routing) = self.resolve_command(output)?;
         let applied = self.apply_input(update)?;
         let tasks = self.take_next_tasks();
-        self.add_next_tasks(tasks, vec![(None, leads)]);
+        self.add_next_tasks(tasks, vec![(None, routing)]);
         self.position.step += 1;
         self.commit_update(applied);
         self.skip_breakpoint = true;

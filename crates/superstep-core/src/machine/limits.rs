@@ -43,11 +43,11 @@ impl Breakpoints {
 impl Machine {
     /// Returns the number of supersteps that may still run, including the next one.
     pub(super) fn remaining(&self) -> u32 {
-        let left = match self.graph.compat {
+        let remaining = match self.graph.compat {
             Compat::LangGraph => self.remaining_langgraph(),
             _ => i64::from(self.config.recursion_limit) - i64::try_from(self.supersteps).unwrap_or(i64::MAX),
         };
-        u32::try_from(left.max(0)).unwrap_or(u32::MAX)
+        u32::try_from(remaining.max(0)).unwrap_or(u32::MAX)
     }
 
     /// Returns the remaining supersteps by LangGraph's count: from the step at which the run started, including one

@@ -29,20 +29,18 @@ impl Machine {
             Resume::ById(resume_values) => resume_values.into_iter().collect(),
         };
         if resume_values.is_empty() {
-            return Err(Error::new(ErrorCode::InvalidResume, "no resume values were given").with_help(
-                "give a resume value \
-                     for each interrupt id",
-            ));
+            return Err(Error::new(ErrorCode::InvalidResume, "no resume values were given")
+                .with_help("give a resume value for each interrupt id"));
         }
         let time = self.config.environment.now();
         let mut entries = Vec::new();
         for (id, value) in resume_values {
-            let Some(interrupt) = open.iter().find(|interrupt| interrupt.interrupt.id == id) else {
+            let Some(OpenInterrupt { interrupt, pending }) = open.iter().find(|open| open.interrupt.id == id) else {
                 return Err(self.interrupt_not_open(id, &open));
             };
-            validate_resume_value(&interrupt.interrupt, &value)?;
+            validate_resume_value(interrupt, &value)?;
             let entry = TaskEntry::Resume(ResumeValue { id, value, time });
-            entries.push(PendingEntry { entry, ..interrupt.pending.clone() });
+            entries.push(PendingEntry { entry, ..pending.clone() });
         }
         self.pending.extend(entries.iter().cloned());
         self.save_pending(entries, None);
@@ -73,27 +71,28 @@ impl Machine {
             Resume::Single(value) => vec![(single_open_interrupt(&interrupts)?, value)],
             Resume::ById(resume_values) => resume_values.into_iter().collect(),
         };
-        let mut moved = Vec::new();
+        let mut resumed = Vec::new();
         for (id, value) in resume_values {
-            let Some(interrupt) = interrupts.iter().find(|interrupt| interrupt.interrupt.id == id) else {
+            let Some(OpenInterrupt { interrupt, pending }) = interrupts.iter().find(|open| open.interrupt.id == id)
+            else {
                 return Err(self.interrupt_not_open(id, &interrupts));
             };
-            validate_resume_value(&interrupt.interrupt, &value)?;
-            moved.push((interrupt.pending.task, interrupt.interrupt.clone(), value));
+            validate_resume_value(interrupt, &value)?;
+            resumed.push((pending.task, interrupt.clone(), value));
         }
         let mut locations = BTreeMap::new();
-        for (task, question, _) in &moved {
-            locations.insert(question.id, self.locate_interrupt(*task, question)?);
+        for (task, interrupt, _) in &resumed {
+            locations.insert(interrupt.id, self.locate_interrupt(*task, interrupt)?);
         }
         self.fork();
         let time = self.config.environment.now();
         let mut entries = Vec::new();
-        for (_, question, value) in moved {
-            let (index, ordinal) = locations[&question.id];
+        for (_, interrupt, value) in resumed {
+            let (index, ordinal) = locations[&interrupt.id];
             let task = self.task_id(&self.position.next_tasks[index]);
             let (id, Some(checkpoint)) = (interrupt_id(task, ordinal), self.latest_checkpoint) else { continue };
-            let pending = |entry| PendingEntry { checkpoint, task, node: question.node.clone(), entry };
-            entries.push(pending(TaskEntry::Interrupt(Interrupt { id, ..question.clone() })));
+            let pending = |entry| PendingEntry { checkpoint, task, node: interrupt.node.clone(), entry };
+            entries.push(pending(TaskEntry::Interrupt(Interrupt { id, ..interrupt.clone() })));
             entries.push(pending(TaskEntry::Resume(ResumeValue { id, value, time })));
         }
         self.pending.clone_from(&entries);
@@ -155,7 +154,7 @@ impl Machine {
                 .any(|entry| matches!(&entry.entry, TaskEntry::Resume(resume_value) if resume_value.id == id))
         };
         let mut interrupts = self.all_interrupts();
-        interrupts.retain(|interrupt| !is_resumed(interrupt.interrupt.id));
+        interrupts.retain(|open| !is_resumed(open.interrupt.id));
         interrupts
     }
 
@@ -166,11 +165,11 @@ impl Machine {
     }
 
     fn interrupt_not_open(&self, id: InterruptId, open: &[OpenInterrupt]) -> Error {
-        let answered = self.pending.iter().find_map(|entry| match &entry.entry {
+        let resumed_at = self.pending.iter().find_map(|entry| match &entry.entry {
             TaskEntry::Resume(resume_value) if resume_value.id == id => Some(resume_value.time),
             _ => None,
         });
-        match answered {
+        match resumed_at {
             Some(time) => already_resumed(id, time),
             None => Error::new(ErrorCode::InvalidResume, format!("no open interrupt with id {id}"))
                 .with_help(describe_open_interrupts(open)),
@@ -201,8 +200,8 @@ struct OpenInterrupt {
 }
 
 fn describe_open_interrupts(open: &[OpenInterrupt]) -> String {
-    let ids: Vec<String> =
-        open.iter().map(|interrupt| format!("{} (`{}`)", interrupt.interrupt.id, interrupt.interrupt.name)).collect();
+    let interrupts = open.iter().map(|open| &open.interrupt);
+    let ids: Vec<String> = interrupts.map(|interrupt| format!("{} (`{}`)", interrupt.id, interrupt.name)).collect();
     if ids.is_empty() { "the thread has no open interrupt".to_owned() } else { format!("open: {}", ids.join(", ")) }
 }
 

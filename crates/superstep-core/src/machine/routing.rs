@@ -29,42 +29,39 @@ impl Machine {
         node: Option<NodeId>,
         route: &ConditionalEdge,
         state: &AnyState,
-        leads: &mut Routing,
+        routing: &mut Routing,
     ) -> Result<()> {
         let name = node.map_or(START_NAME, |node| &self.graph.node(node).name);
-        let decided = catch_unwind(AssertUnwindSafe(|| (route.decide)(state))).unwrap_or_else(|panic| {
+        let result = catch_unwind(AssertUnwindSafe(|| (route.decide)(state))).unwrap_or_else(|panic| {
             Err(crate::validation_error::ValidationError::new(format!(
                 "the conditional edge panicked: {}",
                 crate::error::panic_message(&*panic)
             ))
             .with_code(ErrorCode::NodeFailed))
         });
-        let go = decided.map_err(|fault| {
+        let goto = result.map_err(|cause| {
             let error = Error::new(
-                fault.code.unwrap_or(ErrorCode::InvalidRoute),
-                format!("conditional edge of `{name}`: {}", fault.message),
+                cause.code.unwrap_or(ErrorCode::InvalidRoute),
+                format!("conditional edge of `{name}`: {}", cause.message),
             );
-            fault.help.into_iter().fold(error, Error::with_help)
+            cause.help.into_iter().fold(error, Error::with_help)
         })?;
-        if go.is_empty() && route.targets.is_some() {
+        if goto.is_empty() && route.targets.is_some() {
             return Err(Error::new(
                 ErrorCode::InvalidRoute,
-                format!(
-                    "a conditional edge of `{name}` returned no \
-                 target"
-                ),
+                format!("a conditional edge of `{name}` returned no target"),
             )
             .with_help("return `Goto::end()` to end this branch"));
         }
-        let leading = RouteOrigin { node, name, trigger: TriggerKind::Route, allowed: route.targets.as_deref() };
-        self.add_targets(&leading, go, leads)
+        let origin = RouteOrigin { node, name, trigger: TriggerKind::Route, allowed: route.targets.as_deref() };
+        self.add_targets(&origin, goto, routing)
     }
 
-    /// Adds the targets of `go` to the targets of a task.
-    pub(super) fn add_targets(&self, leading: &RouteOrigin<'_>, go: Goto, leads: &mut Routing) -> Result<()> {
-        let RouteOrigin { node, name, trigger, allowed } = *leading;
-        for hop in go {
-            let (endpoint, send) = match hop {
+    /// Adds the targets of a goto to the routing of a task.
+    pub(super) fn add_targets(&self, origin: &RouteOrigin<'_>, goto: Goto, routing: &mut Routing) -> Result<()> {
+        let RouteOrigin { node, name, trigger, allowed } = *origin;
+        for goto_target in goto {
+            let (endpoint, send) = match goto_target {
                 GotoTarget::Node(endpoint) => (endpoint, None),
                 GotoTarget::Send(send) => {
                     let input = SendInput { index: 0, payload: send.payload, timeout: send.timeout };
@@ -83,9 +80,9 @@ impl Machine {
                 (ResolvedTarget::End, Some(_)) => {
                     return Err(Error::new(ErrorCode::InvalidRoute, format!("`{name}` sends a task to `END`")));
                 }
-                (ResolvedTarget::Node(id), None) => leads.targets.push(NextTask::new(id, trigger, node)),
+                (ResolvedTarget::Node(id), None) => routing.targets.push(NextTask::new(id, trigger, node)),
                 (ResolvedTarget::Node(id), send) => {
-                    leads.targets.push(NextTask { send, ..NextTask::new(id, TriggerKind::Send, node) })
+                    routing.targets.push(NextTask { send, ..NextTask::new(id, TriggerKind::Send, node) })
                 }
             }
         }
@@ -104,7 +101,7 @@ impl Machine {
                 let names: Vec<String> = self.graph.names().map(|name| format!("`{name}`")).collect();
                 let node_list = format!("the nodes are {}", names.join(", "));
                 let help = match did_you_mean(name, self.graph.names()) {
-                    Some(near) => format!("{near} {node_list}"),
+                    Some(suggestion) => format!("{suggestion} {node_list}"),
                     None => node_list,
                 };
                 Error::new(ErrorCode::InvalidRoute, format!("`{from}` has the target `{name}`, which is not a node"))

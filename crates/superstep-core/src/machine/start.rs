@@ -22,14 +22,14 @@ use crate::update::Update;
 use crate::value::AnyValue;
 
 /// Message and help text for a rejected input.
-const INVALID: &str = "the input is invalid";
-const CORRECT: &str = "nothing was run; correct the input and run again";
+const INVALID_INPUT: &str = "the input is invalid";
+const INVALID_INPUT_HELP: &str = "nothing was run; correct the input and run again";
 
 /// The state of a checkpoint as a run of the same graph left it, so that the next run need not read it again.
 pub struct CachedState {
     checkpoint: CheckpointId,
     state: Arc<AnyState>,
-    unknown: FieldSet,
+    fields_not_in_checkpoint: FieldSet,
 }
 
 impl CachedState {
@@ -48,9 +48,13 @@ impl Machine {
             && self.unsaved_work.is_none()
             && self.checkpoint_in_flight.is_none()
             && !self.is_migrated;
-        let is_whole = !self.graph.schema.fields().iter().any(|field| field.flags.untracked);
-        let checkpoint = self.latest_checkpoint.filter(|_| is_saved && is_whole)?;
-        Some(CachedState { checkpoint, state: self.state.clone(), unknown: self.fields_not_in_checkpoint.clone() })
+        let is_complete = !self.graph.schema.fields().iter().any(|field| field.flags.untracked);
+        let checkpoint = self.latest_checkpoint.filter(|_| is_saved && is_complete)?;
+        Some(CachedState {
+            checkpoint,
+            state: self.state.clone(),
+            fields_not_in_checkpoint: self.fields_not_in_checkpoint.clone(),
+        })
     }
 
     /// Creates a run on the loaded thread, or on a new one.
@@ -82,7 +86,7 @@ impl Machine {
             slots: SmallVec::new(),
             has_ready: false,
             first_active_slot: 0,
-            folded: None,
+            early_applied: None,
             phase: Phase::Over,
             latest_checkpoint: None,
             latest_durable: None,
@@ -120,14 +124,15 @@ impl Machine {
         let schema = self.graph.schema.clone();
         match cached_state.filter(|cached_state| cached_state.checkpoint == loaded.checkpoint.id) {
             Some(cached_state) => {
-                (self.state, self.fields_not_in_checkpoint) = (cached_state.state, cached_state.unknown);
+                (self.state, self.fields_not_in_checkpoint) =
+                    (cached_state.state, cached_state.fields_not_in_checkpoint);
                 self.written = restore_written_fields(&schema, &loaded.checkpoint);
             }
             None => {
-                let read = restore_checkpoint(&self.graph, loaded)?;
-                (self.state, self.written, loaded) = (read.state, read.written, read.loaded);
+                let restored = restore_checkpoint(&self.graph, loaded)?;
+                (self.state, self.written, loaded) = (restored.state, restored.written, restored.loaded);
                 self.fields_not_in_checkpoint = unknown_fields(&schema, &loaded);
-                (self.migrated, self.is_migrated) = (read.migrated, read.migrated_from.is_some());
+                (self.migrated, self.is_migrated) = (restored.migrated, restored.migrated_from.is_some());
             }
         }
         let checkpoint = &loaded.checkpoint;
@@ -161,7 +166,7 @@ impl Machine {
     /// # Errors
     /// Returns an error that lists everything wrong with the input; nothing is changed then.
     pub fn start_with_input(&mut self, input: UncheckedUpdate) -> Result<()> {
-        let update = self.read_input(input)?;
+        let update = self.validate_input(input)?;
         // A subgraph may share no field with its parent graph: the subgraph then starts from its defaults.
         if update.is_empty() && !self.graph.input.is_empty() && self.config.parent_task.is_none() {
             return Err(Error::new(ErrorCode::InputInvalid, "the input is empty")
@@ -204,26 +209,26 @@ impl Machine {
         Ok(())
     }
 
-    fn read_input(&mut self, input: UncheckedUpdate) -> Result<Update> {
+    fn validate_input(&mut self, input: UncheckedUpdate) -> Result<Update> {
         let mut diagnostics = Vec::new();
         if let UncheckedUpdate::Json(map) = &input {
-            let is_closed = |id: &FieldId| !self.graph.input.contains(id);
+            let is_not_input = |id: &FieldId| !self.graph.input.contains(id);
             let schema = &self.graph.schema;
-            let closed_fields = map.keys().filter(|name| schema.find(name).as_ref().is_some_and(is_closed));
-            diagnostics.extend(closed_fields.map(|name| Diagnostic {
+            let rejected_fields = map.keys().filter(|name| schema.find(name).as_ref().is_some_and(is_not_input));
+            diagnostics.extend(rejected_fields.map(|name| Diagnostic {
                 pointer: format!("/{name}"),
                 message: format!("field `{name}` is not part of the input"),
                 help: None,
             }));
         }
         let missing = self.missing_required(&input);
-        let mut notes = Vec::new();
-        let resolved = super::task_finished::validate_update(&self.graph, input, &mut notes);
-        notes.into_iter().for_each(|note| self.warn(note));
+        let mut warnings = Vec::new();
+        let resolved = super::task_finished::validate_update(&self.graph, input, &mut warnings);
+        warnings.into_iter().for_each(|warning| self.warn(warning));
         let update = match resolved {
             Ok(update) => update,
-            Err(more) => {
-                diagnostics.extend(more);
+            Err(errors) => {
+                diagnostics.extend(errors);
                 Update::new()
             }
         };
@@ -238,11 +243,12 @@ impl Machine {
         if diagnostics.is_empty() {
             return Ok(update);
         }
-        let is_type = |diagnostic: &Diagnostic| {
+        let is_type_error = |diagnostic: &Diagnostic| {
             ["expected", "invalid type", "invalid value"].iter().any(|start| diagnostic.message.starts_with(start))
         };
-        let code = if diagnostics.iter().all(is_type) { ErrorCode::TypeMismatch } else { ErrorCode::InputInvalid };
-        Err(Error::with_diagnostics(code, INVALID, diagnostics).with_help(CORRECT))
+        let code =
+            if diagnostics.iter().all(is_type_error) { ErrorCode::TypeMismatch } else { ErrorCode::InputInvalid };
+        Err(Error::with_diagnostics(code, INVALID_INPUT, diagnostics).with_help(INVALID_INPUT_HELP))
     }
 
     /// Returns the required fields that are missing in the first input of a thread.
@@ -268,21 +274,21 @@ impl Machine {
 
     pub(super) fn apply_input(&mut self, mut update: Update) -> Result<crate::apply::Applied> {
         self.assign_ids(&mut update);
-        let rules = self.external_apply_options(false, INVALID);
-        let (applied, _) = self.apply(vec![TaskUpdate { node: "input".into(), update }], rules).map_err(|error| {
+        let options = self.external_apply_options(false, INVALID_INPUT);
+        let (applied, _) = self.apply(vec![TaskUpdate { node: "input".into(), update }], options).map_err(|error| {
             let is_listed = !error.diagnostics().is_empty();
-            if is_listed { error.with_help(CORRECT) } else { error }
+            if is_listed { error.with_help(INVALID_INPUT_HELP) } else { error }
         })?;
         self.warn_applied(&applied);
         Ok(applied)
     }
 
     pub(super) fn entry_routing(&self) -> Result<Routing> {
-        let mut leads = Routing { follow_edges: true, targets: SmallVec::new() };
+        let mut routing = Routing { follow_edges: true, targets: SmallVec::new() };
         for route in &self.graph.start.routes {
-            self.evaluate_route(None, route, &*self.state, &mut leads)?;
+            self.evaluate_route(None, route, &*self.state, &mut routing)?;
         }
-        Ok(leads)
+        Ok(routing)
     }
 
     /// Creates the task slots of this superstep and restores the pending entries of its tasks.
@@ -293,10 +299,10 @@ impl Machine {
     pub(super) fn prepare_tasks(&mut self) -> Result<()> {
         self.slots.clear();
         (self.has_ready, self.first_active_slot) = (true, 0);
-        self.folded = None;
+        self.early_applied = None;
         for index in 0..self.position.next_tasks.len() {
             let task = self.position.next_tasks[index].clone();
-            let slot = TaskSlot { task, status: TaskStatus::Ready, records: None };
+            let slot = TaskSlot { task, status: TaskStatus::Ready, recorded_results: None };
             self.slots.push(slot);
         }
         if self.pending.is_empty() { Ok(()) } else { self.restore_pending_entries() }
@@ -306,13 +312,13 @@ impl Machine {
         let pending = self.pending.clone();
         for index in 0..self.slots.len() {
             let id = self.task_id(&self.slots[index].task);
-            let mine: Vec<&PendingEntry> = pending.iter().filter(|entry| entry.task == id).collect();
-            if mine.is_empty() {
+            let entries: Vec<&PendingEntry> = pending.iter().filter(|entry| entry.task == id).collect();
+            if entries.is_empty() {
                 continue;
             }
-            let (mut records, mut open): (BTreeMap<String, AnyValue>, Vec<Interrupt>) = Default::default();
+            let (mut recorded_results, mut open): (BTreeMap<String, AnyValue>, Vec<Interrupt>) = Default::default();
             let mut status = TaskStatus::Ready;
-            for entry in mine {
+            for entry in entries {
                 match &entry.entry {
                     TaskEntry::Done(output) => {
                         status =
@@ -322,14 +328,14 @@ impl Machine {
                     TaskEntry::Failed(_) | TaskEntry::Rejected(_) => {}
                     TaskEntry::Interrupt(interrupt) if !self.is_resumed(interrupt.id) => open.push(interrupt.clone()),
                     TaskEntry::Interrupt(_) | TaskEntry::Resume(_) => {}
-                    TaskEntry::Recorded { key, value } => drop(records.insert(key.clone(), value.clone())),
+                    TaskEntry::Recorded { key, value } => drop(recorded_results.insert(key.clone(), value.clone())),
                 }
             }
             if matches!(status, TaskStatus::Ready) && !open.is_empty() {
                 status = TaskStatus::Interrupted(open);
             }
-            let records = (!records.is_empty()).then(|| Arc::new(records));
-            (self.slots[index].status, self.slots[index].records) = (status, records);
+            let recorded_results = (!recorded_results.is_empty()).then(|| Arc::new(recorded_results));
+            (self.slots[index].status, self.slots[index].recorded_results) = (status, recorded_results);
         }
         Ok(())
     }

@@ -75,7 +75,7 @@ fn from_stored_task_at(graph: &Topology, checkpoint: &Checkpoint, stored: &Store
     Ok(task)
 }
 
-const RENAMED: &str = "declare its former name with `renamed_from`, or with `rename_node` in a migration";
+const RENAME_HELP: &str = "declare its former name with `renamed_from`, or with `rename_node` in a migration";
 
 fn find(graph: &Topology, name: &str) -> Result<NodeId> {
     graph.find_node(name).ok_or_else(|| {
@@ -84,8 +84,8 @@ fn find(graph: &Topology, name: &str) -> Result<NodeId> {
             format!("the thread has a scheduled task for node `{name}`, which this graph does not have"),
         );
         match did_you_mean(name, graph.names()) {
-            Some(help) => error.with_help(format!("{help} If the node was renamed, {RENAMED}")),
-            None => error.with_help(format!("if the node was renamed, {RENAMED}")),
+            Some(help) => error.with_help(format!("{help} If the node was renamed, {RENAME_HELP}")),
+            None => error.with_help(format!("if the node was renamed, {RENAME_HELP}")),
         }
     })
 }
@@ -103,7 +103,7 @@ pub(super) fn to_stored_joins(graph: &Topology, position: &Position) -> Vec<Stor
     stored.collect()
 }
 
-fn read_join(graph: &Topology, stored: &StoredJoin) -> Option<JoinProgress> {
+fn from_stored_join(graph: &Topology, stored: &StoredJoin) -> Option<JoinProgress> {
     let target = graph.find_node(&stored.target)?;
     let mut sources: Vec<NodeId> = stored.sources.iter().filter_map(|name| graph.find_node(name)).collect();
     // The nodes may be in another order in the current graph.
@@ -125,7 +125,7 @@ pub(super) fn restore_position(graph: &Topology, checkpoint: &Checkpoint) -> Res
             .iter()
             .map(|task| from_stored_task_at(graph, checkpoint, task))
             .collect::<Result<_>>()?,
-        joins: checkpoint.joins.iter().filter_map(|join| read_join(graph, join)).collect(),
+        joins: checkpoint.joins.iter().filter_map(|join| from_stored_join(graph, join)).collect(),
         deferred: checkpoint.deferred.iter().map(|name| find(graph, name)).collect::<Result<_>>()?,
     })
 }
@@ -174,11 +174,11 @@ pub fn restore_state(schema: &Schema, loaded: &CheckpointTuple) -> Result<(Arc<A
     let target = Arc::get_mut(&mut state).expect("a new state has a single owner");
     for (name, log) in &loaded.fields {
         let Some(id) = schema.find(name) else { return Err(unknown_field(schema, checkpoint, name)) };
-        for (change, part) in log {
+        for (change, delta) in log {
             schema
                 .field(id)
                 .ops
-                .apply_delta(target, change, part.clone())
+                .apply_delta(target, change, delta.clone())
                 .map_err(|error| value_mismatch(schema, checkpoint, name, &error))?;
         }
     }
@@ -186,7 +186,7 @@ pub fn restore_state(schema: &Schema, loaded: &CheckpointTuple) -> Result<(Arc<A
 }
 
 /// Returns the error for a value that does not fit its field: because of corruption, or because the schema changed.
-fn value_mismatch(schema: &Schema, checkpoint: &Checkpoint, name: &str, fault: &ValidationError) -> Error {
+fn value_mismatch(schema: &Schema, checkpoint: &Checkpoint, name: &str, mismatch: &ValidationError) -> Error {
     let Checkpoint { id, thread, schema_version: old, .. } = checkpoint;
     let new = schema.version();
     let error = if *old < new {
@@ -195,9 +195,9 @@ fn value_mismatch(schema: &Schema, checkpoint: &Checkpoint, name: &str, fault: &
              not match"
         );
         let help = format!("nothing was changed; declare the change of the field in a migration from {old}");
-        Error::new(ErrorCode::InvalidGraph, format!("{message} version {new}: {fault}")).with_help(help)
+        Error::new(ErrorCode::InvalidGraph, format!("{message} version {new}: {mismatch}")).with_help(help)
     } else {
-        let message = format!("checkpoint {id}: field `{name}` is unreadable: {fault}");
+        let message = format!("checkpoint {id}: field `{name}` is unreadable: {mismatch}");
         Error::new(ErrorCode::CheckpointCorrupt, message).with_help("open an earlier checkpoint of the thread")
     };
     error.with_thread(Some(thread))
@@ -223,8 +223,8 @@ pub(super) fn unknown_fields(schema: &Schema, loaded: &CheckpointTuple) -> Field
     if loaded.fields.len() == tracked().count() {
         return FieldSet::default();
     }
-    let exists = |name: &str| loaded.fields.iter().any(|(stored, _)| schema.find(stored) == schema.find(name));
-    tracked().filter(|(_, field)| !exists(&field.name)).map(|(id, _)| id).collect()
+    let is_stored = |name: &str| loaded.fields.iter().any(|(stored, _)| schema.find(stored) == schema.find(name));
+    tracked().filter(|(_, field)| !is_stored(&field.name)).map(|(id, _)| id).collect()
 }
 
 impl Machine {
@@ -239,8 +239,8 @@ impl Machine {
         let tracked = resolved.update.writes().iter().filter(|write| !schema.field(write.field).flags.untracked);
         StoredOutput {
             writes: tracked.map(write).collect(),
-            follow_edges: resolved.leads.follow_edges,
-            targets: resolved.leads.targets.iter().map(|target| to_stored_task(&self.graph, target)).collect(),
+            follow_edges: resolved.routing.follow_edges,
+            targets: resolved.routing.targets.iter().map(|target| to_stored_task(&self.graph, target)).collect(),
             parent_command: resolved.parent_command.as_deref().map(StoredParentCommand::from),
             cached: resolved.cached,
         }
@@ -256,13 +256,13 @@ pub(super) fn from_stored_output(graph: &Topology, stored: &StoredOutput) -> Res
             let diagnostic = schema.unknown_field(&write.field);
             return Err(Error::new(ErrorCode::InvalidGraph, format!("stored task result: {}", diagnostic.message)));
         };
-        let how = if write.overwrite { WriteMode::Overwrite } else { WriteMode::Reduce };
-        update.push(Write { field, mode: how, value: write.value.clone() });
+        let mode = if write.overwrite { WriteMode::Overwrite } else { WriteMode::Reduce };
+        update.push(Write { field, mode, value: write.value.clone() });
     }
     let targets = stored.targets.iter().map(|target| from_stored_task(graph, target)).collect::<Result<_>>()?;
-    let leads = Routing { follow_edges: stored.follow_edges, targets };
+    let routing = Routing { follow_edges: stored.follow_edges, targets };
     let parent_command = stored.parent_command.clone().map(|parent_command| Box::new(parent_command.into()));
-    Ok(ResolvedOutput { update, leads, parent_command, cached: stored.cached })
+    Ok(ResolvedOutput { update, routing, parent_command, cached: stored.cached })
 }
 
 /// Checks that a graph can continue from a checkpoint; returns the stored schema version if migrations are applied.

@@ -122,8 +122,8 @@ fn ids_where<'a>(
     let tasks = checkpoint.next_tasks.iter().filter(move |task| matches_node(&task.node));
     tasks.map(move |task| {
         let (origin, step) = task.scheduled_at.unwrap_or((checkpoint.id, checkpoint.step));
-        let fan_out = task.send.as_ref().map_or(0, |send| send.index + 1);
-        TaskIdParts { origin: origin.bits(), step, send_index: fan_out }.id(namespace, &task.node)
+        let send_index = task.send.as_ref().map_or(0, |send| send.index + 1);
+        TaskIdParts { origin: origin.bits(), step, send_index }.id(namespace, &task.node)
     })
 }
 

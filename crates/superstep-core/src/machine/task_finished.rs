@@ -84,10 +84,10 @@ impl Machine {
     fn resolve(&mut self, index: usize, output: TaskOutput, cached: bool) -> Result<ResolvedOutput> {
         let node = self.slots[index].task.node;
         let mut resolved = ResolvedOutput { cached, ..ResolvedOutput::default() };
-        for builder in output.updates {
-            let mut notes = Vec::new();
-            let update = validate_update(&self.graph, builder, &mut notes);
-            notes.into_iter().for_each(|note| self.warn(note));
+        for unchecked in output.updates {
+            let mut warnings = Vec::new();
+            let update = validate_update(&self.graph, unchecked, &mut warnings);
+            warnings.into_iter().for_each(|warning| self.warn(warning));
             let update = update.map_err(|diagnostics| {
                 let is_unknown = diagnostics.iter().any(|diagnostic| diagnostic.message.starts_with("no field"));
                 let code = if is_unknown { ErrorCode::UnknownField } else { ErrorCode::TypeMismatch };
@@ -114,25 +114,24 @@ impl Machine {
             }
             debug_assert!(
                 parent_command.scope != CommandScope::Current,
-                "a parent command is addressed to \
-                 another graph"
+                "a parent command is addressed to another graph"
             );
             resolved.parent_command = Some(parent_command);
             return Ok(resolved);
         }
         let replaces_edges = output.skip_edges || output.goto.is_some() && self.graph.compat == Compat::Strict;
-        resolved.leads.follow_edges = !replaces_edges;
-        let by_goto = RouteOrigin {
+        resolved.routing.follow_edges = !replaces_edges;
+        let goto_origin = RouteOrigin {
             node: Some(node),
             name: &self.graph.node(node).name,
             trigger: TriggerKind::Goto,
             allowed: None,
         };
         if let Some(goto) = output.goto {
-            self.add_targets(&by_goto, goto, &mut resolved.leads)?;
+            self.add_targets(&goto_origin, goto, &mut resolved.routing)?;
         }
         if !output.sends.is_empty() {
-            self.add_targets(&by_goto, Goto::sends(output.sends), &mut resolved.leads)?;
+            self.add_targets(&goto_origin, Goto::sends(output.sends), &mut resolved.routing)?;
         }
         let routes = !replaces_edges && !self.graph.exits[node.index()].routes.is_empty();
         if self.slots.len() == 1 && self.quorum(node).is_none_or(|needed| needed <= 1) {
@@ -146,65 +145,67 @@ impl Machine {
     /// Applies a superstep of one task at once, routes on the result, and undoes the update if a conditional edge
     /// fails.
     fn apply_single_task(&mut self, node: NodeId, resolved: &mut ResolvedOutput, routes: bool) -> Result<()> {
-        let mut folded = None;
+        let mut result = None;
         if !resolved.update.is_empty() {
-            let rules = self.node_apply_options(routes);
-            let is_reported = self.config.emits_events;
-            let update = if is_reported { resolved.update.clone() } else { std::mem::take(&mut resolved.update) };
-            folded = Some(self.apply([TaskUpdate { node: self.graph.node(node).name.clone(), update }], rules)?);
+            let options = self.node_apply_options(routes);
+            let emits_events = self.config.emits_events;
+            let update = if emits_events { resolved.update.clone() } else { std::mem::take(&mut resolved.update) };
+            result = Some(self.apply([TaskUpdate { node: self.graph.node(node).name.clone(), update }], options)?);
         }
-        let (applied, folded) = folded.unzip();
+        let (applied, undo_data) = result.unzip();
         if routes {
             let state = self.state.clone();
-            let decided = self.route(node, &*state, &mut resolved.leads);
+            let routed = self.route(node, &*state, &mut resolved.routing);
             drop(state);
-            if let Err(error) = decided {
-                folded.into_iter().for_each(|folded| self.undo(folded));
+            if let Err(error) = routed {
+                undo_data.into_iter().for_each(|undo_data| self.undo(undo_data));
                 return Err(error);
             }
         }
-        self.folded = Some(applied.unwrap_or_default());
+        self.early_applied = Some(applied.unwrap_or_default());
         Ok(())
     }
 
     /// Routes a superstep of several tasks on a private copy of the state that has only this task's update.
     fn route_on_copy(&mut self, node: NodeId, resolved: &mut ResolvedOutput) -> Result<()> {
-        let mut private = self.state.clone();
+        let mut copy = self.state.clone();
         let mut written: FieldSet = self.written.clone();
         let updates = [TaskUpdate { node: self.graph.node(node).name.clone(), update: resolved.update.clone() }];
-        let rules = self.node_apply_options(false);
-        ClearedFields::clear_before_write(&self.graph.schema, &mut private, &written, &updates);
-        apply(&self.graph.schema, &mut private, &mut written, updates, rules)?;
-        self.route(node, &*private, &mut resolved.leads)
+        let options = self.node_apply_options(false);
+        ClearedFields::clear_before_write(&self.graph.schema, &mut copy, &written, &updates);
+        apply(&self.graph.schema, &mut copy, &mut written, updates, options)?;
+        self.route(node, &*copy, &mut resolved.routing)
     }
 
-    fn route(&self, node: NodeId, state: &AnyState, leads: &mut Routing) -> Result<()> {
+    fn route(&self, node: NodeId, state: &AnyState, routing: &mut Routing) -> Result<()> {
         let mut routes = self.graph.exits[node.index()].routes.iter();
-        routes.try_for_each(|route| self.evaluate_route(Some(node), route, state, leads))
+        routes.try_for_each(|route| self.evaluate_route(Some(node), route, state, routing))
     }
 
     pub(super) fn resolve_command(&mut self, output: TaskOutput) -> Result<(Update, Routing)> {
         let mut update = Update::new();
-        for builder in output.updates {
-            let more = validate_update(&self.graph, builder, &mut self.warnings);
-            update.extend(more.map_err(|diagnostics| {
+        for unchecked in output.updates {
+            let validated = validate_update(&self.graph, unchecked, &mut self.warnings);
+            update.extend(validated.map_err(|diagnostics| {
                 Error::with_diagnostics(ErrorCode::InputInvalid, "the update does not match the state", diagnostics)
             })?);
         }
-        let mut leads = Routing::default();
+        let mut routing = Routing::default();
         let (goto, sends) = (output.goto.unwrap_or_default(), Goto::sends(output.sends));
-        let by_command = RouteOrigin { node: None, name: "command", trigger: TriggerKind::Update, allowed: None };
-        self.add_targets(&by_command, goto, &mut leads)?;
-        self.add_targets(&by_command, sends, &mut leads)?;
-        Ok((update, leads))
+        let command_origin = RouteOrigin { node: None, name: "command", trigger: TriggerKind::Update, allowed: None };
+        self.add_targets(&command_origin, goto, &mut routing)?;
+        self.add_targets(&command_origin, sends, &mut routing)?;
+        Ok((update, routing))
     }
 
     /// Assigns ids where an update needs them, once, before anything is stored.
     pub(super) fn assign_ids(&self, update: &mut Update) {
-        let world = &self.config.environment;
+        let environment = &self.config.environment;
         for write in update.writes_mut() {
             let ops = &self.graph.schema.field(write.field).ops;
-            ops.assign_ids(&mut write.value, &mut || crate::id::CheckpointId::from_bits(world.new_id()).to_string());
+            ops.assign_ids(&mut write.value, &mut || {
+                crate::id::CheckpointId::from_bits(environment.new_id()).to_string()
+            });
         }
     }
 
@@ -214,11 +215,11 @@ impl Machine {
             return Ok(());
         }
         let declared = self.graph.node(node).writes.as_deref().unwrap_or_default();
-        let wrote = update
+        let undeclared = update
             .writes()
             .iter()
             .find(|write| schema.private.contains(&write.field) && !declared.contains(&write.field));
-        match wrote {
+        match undeclared {
             None => Ok(()),
             Some(write) => {
                 let name = &schema.field(write.field).name;
@@ -244,7 +245,7 @@ impl Machine {
     fn branch_policy(&self, node: NodeId) -> BranchPolicy {
         match self.graph.node(node).branch {
             BranchPolicy::Inherit => self.config.branch_policy,
-            own => own,
+            policy => policy,
         }
     }
 
@@ -261,12 +262,12 @@ impl Machine {
     }
 
     pub(super) fn succeeded(&self, node: NodeId) -> usize {
-        let mine = self.slots.iter().filter(|slot| slot.task.node == node);
-        mine.filter(|slot| matches!(slot.status, TaskStatus::Done { .. })).count()
+        let slots = self.slots.iter().filter(|slot| slot.task.node == node);
+        slots.filter(|slot| matches!(slot.status, TaskStatus::Done { .. })).count()
     }
 
-    fn cancel_siblings(&mut self, which: impl Fn(&super::TaskSlot) -> bool, for_good: bool) {
-        for (index, slot) in self.slots.iter_mut().enumerate().filter(|(_, slot)| which(slot)) {
+    fn cancel_siblings(&mut self, selects: impl Fn(&super::TaskSlot) -> bool, for_good: bool) {
+        for (index, slot) in self.slots.iter_mut().enumerate().filter(|(_, slot)| selects(slot)) {
             let is_running = matches!(slot.status, TaskStatus::Running);
             let waits = matches!(slot.status, TaskStatus::Interrupted(_) | TaskStatus::Paused(_));
             let is_open = is_running || waits || matches!(slot.status, TaskStatus::Ready | TaskStatus::Failed(_));
@@ -286,7 +287,7 @@ impl Machine {
 
     /// Saves a finished task while others still run, so that it does not run again after a crash.
     fn save_finished_task(&mut self, index: usize) {
-        if self.config.lease.is_none() || self.config.saves_at_exit || !self.has_open() {
+        if self.config.lease.is_none() || self.config.saves_at_exit || !self.has_unfinished_tasks() {
             return;
         }
         // Siblings that were cancelled with it are saved with it: they must not run after a crash either.
@@ -337,16 +338,16 @@ pub(super) fn finished_nodes(slots: &[super::TaskSlot]) -> SmallVec<[NodeId; 4]>
 /// Validates an update against the schema. Compatibility mode drops unknown field names.
 pub(super) fn validate_update(
     graph: &Topology,
-    builder: UncheckedUpdate,
-    notes: &mut Vec<String>,
+    update: UncheckedUpdate,
+    warnings: &mut Vec<String>,
 ) -> Result<Update, Vec<Diagnostic>> {
-    let builder = match builder {
+    let update = match update {
         UncheckedUpdate::Json(mut map) if graph.compat == Compat::LangGraph => {
             // `__root__` stays, so that a result that is not a map is rejected, as in LangGraph.
             map.retain(|name, _| name == "__root__" || graph.schema.find(name).is_some());
             UncheckedUpdate::Json(map)
         }
-        builder => builder,
+        update => update,
     };
-    builder.validate(&graph.schema, notes)
+    update.validate(&graph.schema, warnings)
 }

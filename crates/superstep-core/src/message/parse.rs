@@ -124,8 +124,8 @@ fn unwrap_constructor(mut object: Object) -> Result<Object, ValidationError> {
 }
 
 fn take_kind(object: &mut Object) -> Result<MessageKind, ValidationError> {
-    let role = named(object, "role")?;
-    let class = named(object, "type")?;
+    let role = optional_text(object, "role")?;
+    let class = optional_text(object, "type")?;
     let kind = match (role, class) {
         (None, None) => return Err(ValidationError::new("a message requires `role` or `type`")),
         (None, Some(class)) => MessageKind::from_name(class).map_err(|error| error.with_pointer("/type"))?,
@@ -151,7 +151,7 @@ fn take_kind(object: &mut Object) -> Result<MessageKind, ValidationError> {
     Ok(kind)
 }
 
-fn named<'a>(object: &'a Object, key: &str) -> Result<Option<&'a str>, ValidationError> {
+fn optional_text<'a>(object: &'a Object, key: &str) -> Result<Option<&'a str>, ValidationError> {
     match object.get(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(name)) => Ok(Some(name)),
@@ -300,11 +300,11 @@ fn read_tool_call(value: Value) -> Result<ToolCall, ValidationError> {
     let id = take(&mut call, "id", read_label)?;
     let (name, args) = match call.get_mut("function").and_then(Value::as_object_mut) {
         Some(function) if function.contains_key("name") => {
-            let read = (take(function, "name", read_text)?, function.remove("arguments").map(read_arguments));
+            let name_and_args = (take(function, "name", read_text)?, function.remove("arguments").map(read_arguments));
             if function.is_empty() {
                 call.remove("function");
             }
-            read
+            name_and_args
         }
         _ => (take(&mut call, "name", read_text)?, call.remove("args")),
     };

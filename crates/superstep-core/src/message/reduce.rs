@@ -46,9 +46,9 @@ impl Messages {
         }
         let last_remove_all = updates.iter().rposition(|update| matches!(update, MessageUpdate::RemoveAll));
         let script = match last_remove_all {
-            None => UpdatePlan::of(self, updates)?.script(),
+            None => UpdatePlan::new(self, updates)?.script(),
             Some(index) => {
-                self.replace_all_script(UpdatePlan::of(&Self::new(), updates.split_off(index + 1))?.script().items)
+                self.replace_all_script(UpdatePlan::new(&Self::new(), updates.split_off(index + 1))?.script().items)
             }
         };
         let change = script.change(self.len());
@@ -117,7 +117,7 @@ impl Messages {
                 return Err(ValidationError::new("a map change cannot be applied to a message list"));
             }
         };
-        let script = SpliceScript::of(edits, items, self.len()).ok_or_else(|| {
+        let script = SpliceScript::from_stored(edits, items, self.len()).ok_or_else(|| {
             ValidationError::new(format!(
                 "the change does not match the list of {} messages or its own items",
                 self.len()
@@ -186,12 +186,12 @@ struct UpdatePlan<'a> {
     touched: BTreeMap<usize, Option<Arc<Message>>>,
     /// Added messages; `None` for those that were removed again.
     added: Vec<Option<Arc<Message>>>,
-    added_places: BTreeMap<MessageId, usize>,
+    added_indices: BTreeMap<MessageId, usize>,
 }
 
 impl<'a> UpdatePlan<'a> {
-    fn of(list: &'a Messages, edits: Vec<MessageUpdate>) -> Result<Self, ValidationError> {
-        let mut plan = Self { list, touched: BTreeMap::new(), added: Vec::new(), added_places: BTreeMap::new() };
+    fn new(list: &'a Messages, edits: Vec<MessageUpdate>) -> Result<Self, ValidationError> {
+        let mut plan = Self { list, touched: BTreeMap::new(), added: Vec::new(), added_indices: BTreeMap::new() };
         for edit in edits {
             match edit {
                 MessageUpdate::Put(message) => plan.put(message),
@@ -207,7 +207,7 @@ impl<'a> UpdatePlan<'a> {
             Some(index) => self.set(index, Some(message.into())),
             None => {
                 if let Some(id) = &message.id {
-                    self.added_places.insert(id.clone(), self.list.len() + self.added.len());
+                    self.added_indices.insert(id.clone(), self.list.len() + self.added.len());
                 }
                 self.added.push(Some(message.into()));
             }
@@ -224,7 +224,7 @@ impl<'a> UpdatePlan<'a> {
     }
 
     fn index_of(&self, id: &MessageId) -> Option<usize> {
-        self.list.index_of(id.as_str()).or_else(|| self.added_places.get(id).copied())
+        self.list.index_of(id.as_str()).or_else(|| self.added_indices.get(id).copied())
     }
 
     fn set(&mut self, index: usize, message: Option<Arc<Message>>) {
@@ -272,9 +272,9 @@ impl SpliceScript {
                 edit.inserted += inserted;
                 last.end = range.end;
             }
-            (last, last_gone) => {
+            (last, last_range) => {
                 let end = last.map_or(0, |edit| edit.at + edit.inserted);
-                let at = end + range.start - last_gone.map_or(0, |last| last.end);
+                let at = end + range.start - last_range.map_or(0, |last| last.end);
                 self.edits.push(Splice { at, removed: range.len(), inserted });
                 self.removed_ranges.push(range);
             }
@@ -282,7 +282,7 @@ impl SpliceScript {
     }
 
     /// Builds a script from stored splices; returns `None` if they do not fit a list of that length or the items.
-    fn of(edits: Vec<Splice>, items: Vec<Arc<Message>>, len: usize) -> Option<Self> {
+    fn from_stored(edits: Vec<Splice>, items: Vec<Arc<Message>>, len: usize) -> Option<Self> {
         let (mut end, mut removed, mut inserted) = (0, 0_usize, 0_usize);
         let mut removed_ranges = Vec::with_capacity(edits.len());
         for edit in &edits {
@@ -328,7 +328,7 @@ mod tests {
         let edits: MessageUpdates = serde_json::from_value(update).unwrap();
         match (messages.reduce(edits), expected) {
             (Ok(change), Ok((after, expected))) => {
-                assert_eq!(spell(&messages), after);
+                assert_eq!(to_texts(&messages), after);
                 assert_eq!(change, expected);
                 assert_replays(&list(before), &messages, &change);
             }
@@ -336,20 +336,20 @@ mod tests {
                 assert_eq!(error.message, expected);
                 assert_eq!(messages, list(before));
             }
-            (got, expected) => panic!("expected {expected:?}, got {got:?}"),
+            (actual, expected) => panic!("expected {expected:?}, found {actual:?}"),
         }
         assert_indexed(&messages);
     }
 
     fn list(messages: &[&str]) -> Messages {
-        let read = |message: &&str| match message.split_once(':') {
+        let parse = |message: &&str| match message.split_once(':') {
             Some((id, text)) => Message::user(text).with_id(id),
             None => Message::user(*message),
         };
-        messages.iter().map(read).collect()
+        messages.iter().map(parse).collect()
     }
 
-    fn spell(messages: &Messages) -> Vec<String> {
+    fn to_texts(messages: &Messages) -> Vec<String> {
         let write = |message: &Message| match &message.id {
             Some(id) => format!("{id}:{}", message.text()),
             None => message.text().into_owned(),
@@ -427,7 +427,7 @@ mod tests {
             });
             messages.reduce(edits).unwrap();
         }
-        assert_eq!(spell(&messages), ["new-1:hi", "mine:hi", "new-2:hi"]);
+        assert_eq!(to_texts(&messages), ["new-1:hi", "mine:hi", "new-2:hi"]);
     }
 
     /// R-GRA-27, R-REF-145: of two messages with one id in one update the later content takes the position of the
@@ -501,7 +501,7 @@ mod tests {
         messages.reduce(None.into()).unwrap();
         messages.reduce(vec![Message::user("e")].into()).unwrap();
         messages.reduce(RemoveMessage::new("1").into()).unwrap();
-        assert_eq!(spell(&messages), ["b", "c", "4:d", "e"]);
+        assert_eq!(to_texts(&messages), ["b", "c", "4:d", "e"]);
         messages.reduce(RemoveAll.into()).unwrap();
         assert!(messages.is_empty());
         assert_eq!(MessageUpdate::from(RemoveMessage::new("__remove_all__")), MessageUpdate::RemoveAll);
@@ -553,10 +553,10 @@ mod tests {
         let mut messages = list(&["1:a", "2:b", "3:c"]);
         let moved = list(&["3:c"]).delta(&Change::Set);
         messages.apply_delta(&spliced(&[(0, 0, 1), (3, 1, 0)]), moved).unwrap();
-        assert_eq!(spell(&messages), ["3:c", "1:a", "2:b"]);
+        assert_eq!(to_texts(&messages), ["3:c", "1:a", "2:b"]);
         assert_indexed(&messages);
         messages.apply_delta(&Change::Set, list(&["x", "2:y"]).delta(&Change::Set)).unwrap();
-        assert_eq!(spell(&messages), ["x", "2:y"]);
+        assert_eq!(to_texts(&messages), ["x", "2:y"]);
         assert_indexed(&messages);
     }
 
@@ -585,7 +585,7 @@ mod tests {
     }
 
     /// Reduces as LangGraph describes it, without regard for cost: the reference implementation.
-    fn slow_fold(before: &Messages, edits: &[MessageUpdate]) -> Option<Vec<Message>> {
+    fn reference_reduce(before: &Messages, edits: &[MessageUpdate]) -> Option<Vec<Message>> {
         let start = edits.iter().rposition(|edit| *edit == MessageUpdate::RemoveAll);
         let mut all: Vec<_> = match start {
             Some(_) => vec![],
@@ -620,7 +620,7 @@ mod tests {
                 assert!(edits.iter().all(|edit| edit.removed + edit.inserted > 0));
                 assert!(edits.iter().any(|edit| edit.removed > 0), "that is appending");
             }
-            other => panic!("a fold never gives {other:?}"),
+            other => panic!("a reduction never returns {other:?}"),
         }
     }
 
@@ -633,9 +633,9 @@ mod tests {
         ) {
             let mut messages = Messages::new();
             let _ = messages.reduce(first.into());
-            let (before, mut back) = (messages.clone(), None);
-            let _ = AddMessages::reduce_with_undo(&mut messages, then.into(), &mut back);
-            match back.expect("there is always a way back") {
+            let (before, mut undo_value) = (messages.clone(), None);
+            let _ = AddMessages::reduce_with_undo(&mut messages, then.into(), &mut undo_value);
+            match undo_value.expect("there is always undo data") {
                 UndoValue::Value(value) => messages = value,
                 UndoValue::Undo(undo) => undo(&mut messages),
             }
@@ -653,7 +653,7 @@ mod tests {
             let mut replayed = Messages::new();
             for edits in updates {
                 let before = messages.clone();
-                let expected = slow_fold(&before, &edits);
+                let expected = reference_reduce(&before, &edits);
                 match messages.reduce(edits.into()) {
                     Err(_) => {
                         prop_assert!(expected.is_none());

@@ -109,7 +109,7 @@ impl JsonSchema for MessageUpdate {
                 },
                 {
                     "type": "object",
-                    "description": "A message or removal in another role name, in the seed's form or in LangChain's.",
+                    "description": "A message or removal with another role name, in class name form or in LangChain's.",
                     "anyOf": [{ "required": ["role"] }, { "required": ["type"] }]
                 }
             ]

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn read(value: Value) -> Message {
+fn parse(value: Value) -> Message {
     serde_json::from_value(value).unwrap()
 }
 
@@ -18,9 +18,9 @@ fn parse_error(value: Value) -> String {
 
 /// Asserts that the first value, parsed as a message, is written as the second.
 fn check(read_from: Value, written: Value) {
-    let message = read(read_from);
+    let message = parse(read_from);
     assert_eq!(serde_json::to_value(&message).unwrap(), written);
-    assert_eq!(read(written), message);
+    assert_eq!(parse(written), message);
 }
 
 fn constructor(class: &str, kwargs: Value) -> Value {
@@ -113,7 +113,7 @@ fn tool_calls_of_all_makers_are_read() {
         [(json!(""), json!({})), (json!("{oops"), json!("{oops")), (json!({ "b": 2 }), json!({ "b": 2 }))]
     {
         let call = json!({ "id": "1", "function": { "name": "add", "arguments": arguments } });
-        assert_eq!(read(json!({ "role": "ai", "tool_calls": [call] })).tool_calls, [ToolCall::new("1", "add", args)]);
+        assert_eq!(parse(json!({ "role": "ai", "tool_calls": [call] })).tool_calls, [ToolCall::new("1", "add", args)]);
     }
     let call = json!({ "id": "1", "type": "custom", "index": 0, "function": { "name": "add", "strict": true } });
     let written =
@@ -133,13 +133,13 @@ fn a_dump_of_langchain_keeps_all_data() {
         "tool_calls": [], "invalid_tool_calls": [],
         "usage_metadata": { "input_tokens": 3, "output_tokens": 1, "total_tokens": 4, "output_token_details": {} }
     });
-    let message = read(dump.clone());
+    let message = parse(dump.clone());
     assert_eq!(message.metadata, BTreeMap::from([("model_name".into(), json!("m"))]));
     assert_eq!(message.usage.as_ref().map(|usage| (usage.input_tokens, usage.total_tokens)), Some((3, 4)));
     let mut written = message.to_langchain();
     written["name"] = Value::Null;
     assert_eq!(written, dump);
-    assert_eq!(read(serde_json::to_value(&message).unwrap()), message);
+    assert_eq!(parse(serde_json::to_value(&message).unwrap()), message);
 }
 
 /// R-FWK-65: the class name form and LangChain's form are written.
@@ -171,7 +171,7 @@ fn unknown_keys_are_retained() {
     check(full.clone(), full);
     let both = json!({ "role": "user", "content": "hi", "metadata": { "a": 1 }, "response_metadata": { "b": 2 } });
     check(both.clone(), both.clone());
-    assert_eq!(read(read(both.clone()).to_langchain()), read(both));
+    assert_eq!(parse(parse(both.clone()).to_langchain()), parse(both));
     let mut forged = Message::user("hi");
     forged.extra.insert("role".into(), json!("system"));
     assert_eq!(serde_json::to_string(&forged).unwrap(), r#"{"role":"user","content":"hi"}"#);
@@ -180,7 +180,7 @@ fn unknown_keys_are_retained() {
 /// R-FWK-67: counts of a provider are parsed under its names; a missing total is summed.
 #[test]
 fn usage_is_read_under_several_names() {
-    let usage = |usage: Value| read(json!({ "role": "ai", "content": "", "usage": usage })).usage;
+    let usage = |usage: Value| parse(json!({ "role": "ai", "content": "", "usage": usage })).usage;
     assert_eq!(usage(json!({ "prompt_tokens": 3, "completion_tokens": 1 })), Some(TokenUsage::new(3, 1)));
     assert_eq!(
         usage(json!({ "input_tokens": 3, "output_tokens": 1, "total_tokens": 9 })).map(|u| u.total_tokens),
@@ -230,21 +230,21 @@ fn parts_are_parsed_or_retained() {
     ];
     let unknown = unknown.into_iter().map(|value| (value.clone(), ContentPart::Other(value)));
     let (values, parts): (Vec<_>, Vec<_>) = cases.into_iter().chain(unknown).unzip();
-    let message = read(json!({ "role": "user", "content": values }));
+    let message = parse(json!({ "role": "user", "content": values }));
     assert_eq!(message.content, Content::Parts(parts));
     assert_eq!(message.text(), "ab");
-    assert_eq!(read(serde_json::to_value(&message).unwrap()), message);
+    assert_eq!(parse(serde_json::to_value(&message).unwrap()), message);
 }
 
 /// R-FWK-64: the text of parts is the concatenation of the text parts.
 #[test]
 fn text_joins_the_texts_of_parts() {
-    let of = |parts: Vec<ContentPart>| Message::user(parts).text().into_owned();
-    assert_eq!(of(vec![]), "");
-    assert_eq!(of(vec![ContentPart::Image(Media::url("u"))]), "");
-    assert_eq!(of(vec![ContentPart::text("a")]), "a");
+    let text_of = |parts: Vec<ContentPart>| Message::user(parts).text().into_owned();
+    assert_eq!(text_of(vec![]), "");
+    assert_eq!(text_of(vec![ContentPart::Image(Media::url("u"))]), "");
+    assert_eq!(text_of(vec![ContentPart::text("a")]), "a");
     assert_eq!(
-        of(vec![
+        text_of(vec![
             ContentPart::text("a"),
             ContentPart::Image(Media::url("u")),
             ContentPart::text("b"),
@@ -402,10 +402,10 @@ proptest! {
     #[test]
     fn messages_round_trip_through_every_form(message in any_message()) {
         let written = serde_json::to_string(&message).unwrap();
-        let again: Message = serde_json::from_str(&written).unwrap();
-        prop_assert_eq!(&again, &message);
-        prop_assert_eq!(serde_json::to_string(&again).unwrap(), written);
-        prop_assert_eq!(&read(message.to_class_json()), &message);
-        prop_assert_eq!(&read(message.to_langchain()), &message);
+        let reparsed: Message = serde_json::from_str(&written).unwrap();
+        prop_assert_eq!(&reparsed, &message);
+        prop_assert_eq!(serde_json::to_string(&reparsed).unwrap(), written);
+        prop_assert_eq!(&parse(message.to_class_json()), &message);
+        prop_assert_eq!(&parse(message.to_langchain()), &message);
     }
 }

@@ -29,30 +29,31 @@ pub fn count_tokens(message: &Message) -> TokenCount {
 }
 
 /// Tokens for role and separators, as published by providers.
-const FRAME: u64 = 4;
+const MESSAGE_OVERHEAD: u64 = 4;
 
 /// Tokens for an image, an audio clip or a file, whose data is not examined; the cost of a medium-sized image.
-const MEDIA: u64 = 1_000;
+const MEDIA_TOKENS: u64 = 1_000;
 
 fn estimate(message: &Message) -> u64 {
     let content = match &message.content {
-        Content::Text(text) => of_text(text),
-        Content::Parts(parts) => parts.iter().map(of_part).sum(),
+        Content::Text(text) => tokens_of_text(text),
+        Content::Parts(parts) => parts.iter().map(tokens_of_part).sum(),
     };
-    let calls: u64 = message.tool_calls.iter().map(|call| of_text(&call.name) + of_text(&call.args.to_string())).sum();
-    FRAME + content + calls + message.name.as_deref().map_or(0, of_text)
+    let calls: u64 =
+        message.tool_calls.iter().map(|call| tokens_of_text(&call.name) + tokens_of_text(&call.args.to_string())).sum();
+    MESSAGE_OVERHEAD + content + calls + message.name.as_deref().map_or(0, tokens_of_text)
 }
 
-fn of_part(part: &ContentPart) -> u64 {
+fn tokens_of_part(part: &ContentPart) -> u64 {
     match part {
-        ContentPart::Text { text, .. } => of_text(text),
-        ContentPart::Image(_) | ContentPart::Audio(_) | ContentPart::File(_) => MEDIA,
-        ContentPart::Other(value) => of_text(&value.to_string()),
+        ContentPart::Text { text, .. } => tokens_of_text(text),
+        ContentPart::Image(_) | ContentPart::Audio(_) | ContentPart::File(_) => MEDIA_TOKENS,
+        ContentPart::Other(value) => tokens_of_text(&value.to_string()),
     }
 }
 
 /// Estimates four ASCII characters as one token and every other character as one, which rather overestimates.
-pub(crate) fn of_text(text: &str) -> u64 {
+pub(crate) fn tokens_of_text(text: &str) -> u64 {
     let (ascii, other) = text.chars().fold((0_u64, 0_u64), |(ascii, other), character| match character.is_ascii() {
         true => (ascii + 1, other),
         false => (ascii, other + 1),

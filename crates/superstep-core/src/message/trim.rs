@@ -169,8 +169,8 @@ pub fn add_missing_tool_results<'a>(messages: &'a [Arc<Message>], reason: &str) 
 fn open_calls<'a>(message: &'a Message, after: &'a [Arc<Message>]) -> impl Iterator<Item = &'a ToolCall> {
     // Some models number their calls anew in every turn, so a result belongs to the nearest call before it.
     let turn = after.iter().take_while(|message| message.role != Role::Assistant);
-    let is_answer = |call: &ToolCall, message: &Message| message.tool_call_id.as_deref() == Some(call.id.as_str());
-    message.tool_calls.iter().filter(move |call| !turn.clone().any(|message| is_answer(call, message)))
+    let is_result = |call: &ToolCall, message: &Message| message.tool_call_id.as_deref() == Some(call.id.as_str());
+    message.tool_calls.iter().filter(move |call| !turn.clone().any(|message| is_result(call, message)))
 }
 
 #[cfg(test)]
@@ -181,7 +181,7 @@ mod tests {
 
     /// Parses `s`, `u`, `a`, `c1` (requests call 1) and `t1` (result of call 1); every message costs one token.
     fn list(words: &str) -> Messages {
-        let read = |(index, word): (usize, &str)| {
+        let parse = |(index, word): (usize, &str)| {
             let (kind, call) = word.split_at(1);
             let message = match kind {
                 "s" => Message::system(word),
@@ -192,16 +192,16 @@ mod tests {
             };
             message.with_id(index.to_string())
         };
-        words.split_whitespace().enumerate().map(read).collect()
+        words.split_whitespace().enumerate().map(parse).collect()
     }
 
-    fn spell<'a>(messages: impl IntoIterator<Item = &'a Arc<Message>>) -> String {
+    fn join_texts<'a>(messages: impl IntoIterator<Item = &'a Arc<Message>>) -> String {
         messages.into_iter().map(|message| message.text().into_owned()).collect::<Vec<_>>().join(" ")
     }
 
     fn check(words: &str, max_tokens: u64, expected: &str) {
         let trimmed = trim(&list(words), &TrimOptions { max_tokens, count: |_| 1 });
-        assert_eq!(spell(&trimmed.retained), expected, "{words} within {max_tokens}");
+        assert_eq!(join_texts(&trimmed.retained), expected, "{words} within {max_tokens}");
         assert_eq!(trimmed.retained.len() + trimmed.removed.len(), list(words).len());
     }
 
@@ -241,7 +241,7 @@ mod tests {
     fn open_calls_are_closed() {
         let close = |words: &str| {
             let all: Vec<_> = list(words).list.iter().cloned().collect();
-            spell(add_missing_tool_results(&all, "stopped").iter())
+            join_texts(add_missing_tool_results(&all, "stopped").iter())
         };
         assert_eq!(close("u c1 t1 a"), "u c1 t1 a");
         assert_eq!(close("u c1"), "u c1 not executed: stopped");
@@ -252,7 +252,7 @@ mod tests {
         let two = Message::assistant("calls").with_tool_calls([call("1"), call("2")]);
         let half_answered = [two.into(), Message::tool("2", "two").into()];
         let closed = add_missing_tool_results(&half_answered, "stopped");
-        assert_eq!(spell(closed.iter()), "calls two not executed: stopped");
+        assert_eq!(join_texts(closed.iter()), "calls two not executed: stopped");
         assert_eq!(closed[2].tool_call_id.as_deref(), Some("1"));
         assert_eq!(closed[2].status, ToolStatus::Error);
     }
@@ -273,17 +273,17 @@ mod tests {
             );
             if all.iter().any(|message| message.role == Role::User) {
                 prop_assert_eq!(rest.first().map(|message| message.role), Some(Role::User));
-                let min = trimmed.retained.len() - rest.len() + 1;
-                prop_assert!(trimmed.tokens <= max_tokens.max(min as u64));
+                let min_retained = trimmed.retained.len() - rest.len() + 1;
+                prop_assert!(trimmed.tokens <= max_tokens.max(min_retained as u64));
             }
-            for (place, message) in rest.iter().enumerate() {
-                let asked = rest[..place].iter().flat_map(|message| &message.tool_calls);
-                let is_asked = asked.map(|call| &call.id).any(|id| message.tool_call_id.as_ref() == Some(id));
-                prop_assert!(message.role != Role::Tool || is_asked);
+            for (index, message) in rest.iter().enumerate() {
+                let calls = rest[..index].iter().flat_map(|message| &message.tool_calls);
+                let has_call = calls.map(|call| &call.id).any(|id| message.tool_call_id.as_ref() == Some(id));
+                prop_assert!(message.role != Role::Tool || has_call);
             }
-            let mut left = all.clone();
-            left.reduce(trimmed.removals()).unwrap();
-            prop_assert_eq!(left, trimmed.retained.into_iter().collect::<Messages>());
+            let mut remaining = all.clone();
+            remaining.reduce(trimmed.removals()).unwrap();
+            prop_assert_eq!(remaining, trimmed.retained.into_iter().collect::<Messages>());
         }
     }
 }

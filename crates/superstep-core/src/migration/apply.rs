@@ -43,21 +43,19 @@ pub fn migrate(migrations: &Migrations, schema: &Schema, loaded: CheckpointTuple
     let Some(chain) = migrations.chain(version, schema.version()) else {
         return Err(missing_migration(&loaded.checkpoint, schema));
     };
-    let mut work = MigrationRun { loaded, schema, changed: BTreeSet::new() };
-    let retired = migrations.removed_fields(version);
-    work.loaded.fields.retain(|(name, _)| !retired.contains(&**name));
+    let mut run = MigrationRun { loaded, schema, changed: BTreeSet::new() };
+    let removed_fields = migrations.removed_fields(version);
+    run.loaded.fields.retain(|(name, _)| !removed_fields.contains(&**name));
     for (index, (from, migration)) in chain.iter().enumerate() {
         for (position, step) in migration.steps.iter().enumerate() {
             let later = migration.steps[position + 1..].iter();
             let later = later.chain(chain[index + 1..].iter().flat_map(|(_, migration)| &migration.steps));
-            let result = work.apply(step, migration, later);
-            result.map_err(|diagnostic| {
-                failed(&work.loaded.checkpoint, (*from, migration.to_version), step, &diagnostic)
-            })?;
+            let result = run.apply(step, migration, later);
+            result.map_err(|cause| step_error(&run.loaded.checkpoint, (*from, migration.to_version), step, &cause))?;
         }
     }
     let from = Some(version).filter(|_| !chain.is_empty());
-    Ok(MigratedCheckpoint { loaded: work.loaded, from, changed: work.changed })
+    Ok(MigratedCheckpoint { loaded: run.loaded, from, changed: run.changed })
 }
 
 /// Rejects checkpoints of a newer program.
@@ -90,16 +88,11 @@ fn missing_migration(checkpoint: &Checkpoint, schema: &Schema) -> Error {
         .with_thread(Some(thread))
 }
 
-fn failed(
-    checkpoint: &Checkpoint,
-    (from, to): (u32, u32),
-    step: &MigrationStep,
-    diagnostic: &ValidationError,
-) -> Error {
+fn step_error(checkpoint: &Checkpoint, (from, to): (u32, u32), step: &MigrationStep, cause: &ValidationError) -> Error {
     let Checkpoint { id, thread, .. } = checkpoint;
-    let message = format!("thread `{thread}`, checkpoint {id}: migration {from} → {to} failed to {step}: {diagnostic}");
+    let message = format!("thread `{thread}`, checkpoint {id}: migration {from} → {to} failed to {step}: {cause}");
     let help = "nothing was changed; correct the migration, or open the thread with the version that wrote it";
-    let help = diagnostic.help.as_ref().map_or_else(|| help.to_owned(), |more| format!("{more}; {help}"));
+    let help = cause.help.as_ref().map_or_else(|| help.to_owned(), |more| format!("{more}; {help}"));
     Error::new(ErrorCode::InvalidGraph, message).with_help(help).with_thread(Some(thread))
 }
 
@@ -127,13 +120,13 @@ impl MigrationRun<'_> {
                 let converts_writes = |step: &MigrationStep| matches!(step, MigrationStep::ConvertWrites { field: other, .. } if other == field);
                 if !migration.steps.iter().any(converts_writes) {
                     let last = later.clone().try_fold(&**field, |name, step| step.follow(name));
-                    let is_folded = last.and_then(|last| self.schema.find(last));
-                    let is_folded = is_folded.is_some_and(|id| self.schema.field(id).reducer.is_some());
-                    self.each_write(field, |write| convert_whole(write, is_folded, with))?;
+                    let has_reducer = last.and_then(|last| self.schema.find(last));
+                    let has_reducer = has_reducer.is_some_and(|id| self.schema.field(id).reducer.is_some());
+                    self.try_for_each_write(field, |write| convert_full_value(write, has_reducer, with))?;
                 }
             }
             MigrationStep::ConvertWrites { field, with } => {
-                self.each_write(field, |write| convert(&mut write.value, with))?
+                self.try_for_each_write(field, |write| convert(&mut write.value, with))?
             }
             MigrationStep::Remove { field } => self.remove(field),
             MigrationStep::Add { .. } | MigrationStep::RenameNode { .. } => {}
@@ -188,13 +181,13 @@ impl MigrationRun<'_> {
         Ok(())
     }
 
-    fn each_write(
+    fn try_for_each_write(
         &mut self,
         field: &Arc<str>,
         mut change: impl FnMut(&mut StoredWrite) -> Result<(), ValidationError>,
     ) -> Result<(), ValidationError> {
-        let mut mine = writes(&mut self.loaded).flatten().filter(|write| write.field == *field);
-        mine.try_for_each(&mut change)
+        let mut field_writes = writes(&mut self.loaded).flatten().filter(|write| write.field == *field);
+        field_writes.try_for_each(&mut change)
     }
 }
 
@@ -213,8 +206,8 @@ fn set(value: Value) -> FieldLog {
 /// Returns the value that results from the changes, as JSON.
 fn full_value(log: &FieldLog) -> Result<Value, ValidationError> {
     let mut value = Value::Null;
-    for (change, part) in log {
-        json_reducer::apply_delta(&mut value, change, &part.to_json()?)?;
+    for (change, delta) in log {
+        json_reducer::apply_delta(&mut value, change, &delta.to_json()?)?;
     }
     Ok(value)
 }
@@ -230,8 +223,8 @@ fn convert(value: &mut AnyValue, with: &ConvertFn) -> Result<(), ValidationError
 
 /// Converts a write that is a full value; a write for a reducer is only a part of the value and needs its own
 /// conversion.
-fn convert_whole(write: &mut StoredWrite, is_folded: bool, with: &ConvertFn) -> Result<(), ValidationError> {
-    if is_folded && !write.overwrite {
+fn convert_full_value(write: &mut StoredWrite, has_reducer: bool, with: &ConvertFn) -> Result<(), ValidationError> {
+    if has_reducer && !write.overwrite {
         let error = ValidationError::new("the write of a finished task is not reduced yet");
         return Err(error.with_help("convert pending writes with `convert_pending_writes`"));
     }

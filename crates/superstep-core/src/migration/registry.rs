@@ -33,11 +33,11 @@ impl Migrations {
     /// Returns the migrations from a version to the newest, each with its start version; `None` if the chain has a
     /// gap.
     pub(super) fn chain(&self, from: u32, newest: u32) -> Option<Vec<(u32, &Migration)>> {
-        let (mut at, mut chain) = (from, Vec::new());
-        while at < newest {
-            let migration = self.by_version.get(&at).filter(|migration| migration.to_version > at)?;
-            chain.push((at, migration));
-            at = migration.to_version;
+        let (mut version, mut chain) = (from, Vec::new());
+        while version < newest {
+            let migration = self.by_version.get(&version).filter(|migration| migration.to_version > version)?;
+            chain.push((version, migration));
+            version = migration.to_version;
         }
         Some(chain)
     }

@@ -89,13 +89,13 @@ fn removed_names_are_dropped() {
     migrations.add(2, Migration::to_version(3).remove("c"));
     migrations.add(3, Migration::to_version(4).add("a", 0));
     let all = || vec![("a", grown()), ("b", grown()), ("c", grown())];
-    let left = |version| {
+    let migrate_from = |version| {
         let migrated = migrate(&migrations, &schema, loaded(version, all())).unwrap();
         let log_length = migrated.loaded.fields.iter().find(|(name, _)| **name == *"a").map(|(_, log)| log.len());
         (names(&migrated.loaded).join(" "), log_length, migrated.from)
     };
-    assert_eq!(left(1), ("a b".to_owned(), Some(1), Some(1)));
-    assert_eq!(left(2), ("a b".to_owned(), Some(1), Some(2)));
-    assert_eq!(left(3), ("a b".to_owned(), Some(1), Some(3)));
-    assert_eq!(left(4), ("a b".to_owned(), Some(2), None), "today's thread is as it is stored");
+    assert_eq!(migrate_from(1), ("a b".to_owned(), Some(1), Some(1)));
+    assert_eq!(migrate_from(2), ("a b".to_owned(), Some(1), Some(2)));
+    assert_eq!(migrate_from(3), ("a b".to_owned(), Some(1), Some(3)));
+    assert_eq!(migrate_from(4), ("a b".to_owned(), Some(2), None), "today's thread is as it is stored");
 }

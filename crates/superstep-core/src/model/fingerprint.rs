@@ -20,8 +20,8 @@ impl ChatRequest {
         let mut form = Map::new();
         let mut put = |name: &str, value: Option<Value>| drop(value.map(|value| form.insert(name.to_owned(), value)));
         put("model", Some(format!("{}/{}", model.provider, model.name).into()));
-        put("messages", Some(self.messages.iter().map(|message| of_message(message)).collect()));
-        put("tools", (!self.tools.is_empty()).then(|| self.tools.iter().map(|tool| of_tool(tool)).collect()));
+        put("messages", Some(self.messages.iter().map(|message| canonical_message(message)).collect()));
+        put("tools", (!self.tools.is_empty()).then(|| self.tools.iter().map(|tool| canonical_tool(tool)).collect()));
         put("tool_choice", (!self.tools.is_empty()).then(|| json!(self.tool_choice)));
         put("format", self.format.as_ref().map(|format| json!(format)));
         put("temperature", self.temperature.map(Value::from));
@@ -40,8 +40,8 @@ impl ChatRequest {
     /// use superstep_core::model::{ModelInfo, ModelKind, ChatRequest};
     ///
     /// let model = ModelInfo::new("local", "rules", ModelKind::Rules);
-    /// let number = |id| ChatRequest::new([Message::user("hi").with_id(id)]).fingerprint(&model);
-    /// assert_eq!(number("1"), number("2"));
+    /// let fingerprint = |id| ChatRequest::new([Message::user("hi").with_id(id)]).fingerprint(&model);
+    /// assert_eq!(fingerprint("1"), fingerprint("2"));
     /// ```
     #[must_use]
     pub fn fingerprint(&self, model: &ModelInfo) -> u128 {
@@ -55,7 +55,7 @@ pub fn fingerprint_of(canonical: &Value) -> u128 {
     xxh3_128(canonical.to_string().as_bytes())
 }
 
-fn of_message(message: &Message) -> Value {
+fn canonical_message(message: &Message) -> Value {
     let mut form =
         Map::from_iter([("role".to_owned(), json!(message.role)), ("content".to_owned(), json!(message.content))]);
     if let Some(name) = &message.name {
@@ -74,7 +74,7 @@ fn of_message(message: &Message) -> Value {
     Value::Object(form)
 }
 
-fn of_tool(tool: &ToolSpec) -> Value {
+fn canonical_tool(tool: &ToolSpec) -> Value {
     json!({"name": tool.name, "description": tool.description, "input_schema": tool.input_schema})
 }
 
@@ -90,7 +90,7 @@ mod tests {
         ModelInfo::new("test", name, ModelKind::Remote)
     }
 
-    fn number(request: &ChatRequest) -> u128 {
+    fn fingerprint(request: &ChatRequest) -> u128 {
         request.fingerprint(&model("a"))
     }
 
@@ -98,12 +98,12 @@ mod tests {
     #[test]
     fn the_fingerprint_excludes_data_not_sent_to_the_model() {
         let plain = ChatRequest::new([Message::user("hi")]);
-        let mut noted = Message::user("hi").with_id("7").with_metadata("seen", true);
-        noted.time = Some(jiff::Timestamp::UNIX_EPOCH);
-        noted.usage = Some(TokenUsage::new(1, 2));
-        let mut same = ChatRequest::new([noted]);
+        let mut annotated = Message::user("hi").with_id("7").with_metadata("seen", true);
+        annotated.time = Some(jiff::Timestamp::UNIX_EPOCH);
+        annotated.usage = Some(TokenUsage::new(1, 2));
+        let mut same = ChatRequest::new([annotated]);
         same.prompt = Some("greet@1".into());
-        assert_eq!(number(&plain), number(&same));
+        assert_eq!(fingerprint(&plain), fingerprint(&same));
     }
 
     /// R-FWK-76: everything that the model receives is part of the fingerprint.
@@ -125,12 +125,12 @@ mod tests {
             plain.clone().stop("."),
             seeded,
         ];
-        let mut numbers: Vec<u128> = others.iter().chain([&plain]).map(number).collect();
-        numbers.push(plain.fingerprint(&model("b")));
-        let count = numbers.len();
-        numbers.sort_unstable();
-        numbers.dedup();
-        assert_eq!(numbers.len(), count);
+        let mut fingerprints: Vec<u128> = others.iter().chain([&plain]).map(fingerprint).collect();
+        fingerprints.push(plain.fingerprint(&model("b")));
+        let count = fingerprints.len();
+        fingerprints.sort_unstable();
+        fingerprints.dedup();
+        assert_eq!(fingerprints.len(), count);
     }
 
     /// R-FWK-76: the canonical form is part of recorded files: a change of it requires a new version of the files.

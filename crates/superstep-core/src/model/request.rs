@@ -137,8 +137,8 @@ impl ResponseFormat {
     #[must_use]
     pub fn for_type<T: schemars::JsonSchema>() -> Self {
         let schema = schemars::SchemaGenerator::default().into_root_schema_for::<T>();
-        let allowed =
+        let sanitized =
             |character: char| if character.is_ascii_alphanumeric() || character == '-' { character } else { '_' };
-        Self::new(T::schema_name().chars().map(allowed).collect::<String>(), Value::from(schema))
+        Self::new(T::schema_name().chars().map(sanitized).collect::<String>(), Value::from(schema))
     }
 }

@@ -334,7 +334,7 @@ impl SharedCheckpointer {
 pub struct WeakCheckpointer(Weak<dyn DynCheckpointer>);
 
 impl WeakCheckpointer {
-    /// Returns true if it refers to that checkpointer.
+    /// Returns true if the reference is to this checkpointer.
     #[must_use]
     pub fn is_same(&self, checkpointer: &SharedCheckpointer) -> bool {
         std::ptr::addr_eq(self.0.as_ptr(), Arc::as_ptr(&checkpointer.0))

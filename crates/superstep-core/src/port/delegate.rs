@@ -44,60 +44,60 @@ macro_rules! delegate_checkpointer {
             $store.release(lease);
         }
     };
-    (@acquire $($way:tt)+) => {
-        $crate::delegate_checkpointer!(@ask $($way)+; acquire(
+    (@acquire $($target:tt)+) => {
+        $crate::delegate_checkpointer!(@call $($target)+; acquire(
             thread: &$crate::id::ThreadId, run: $crate::id::RunId) -> $crate::port::Lease);
     };
-    (@commit $($way:tt)+) => {
-        $crate::delegate_checkpointer!(@ask $($way)+; commit(commit: &$crate::port::Commit) -> ());
+    (@commit $($target:tt)+) => {
+        $crate::delegate_checkpointer!(@call $($target)+; commit(commit: &$crate::port::Commit) -> ());
     };
-    (@load $($way:tt)+) => {
-        $crate::delegate_checkpointer!(@ask $($way)+; load(
+    (@load $($target:tt)+) => {
+        $crate::delegate_checkpointer!(@call $($target)+; load(
             thread: &$crate::id::ThreadId, namespace: &$crate::checkpoint::CheckpointNamespace, at: $crate::port::CheckpointSelector
         ) -> Option<$crate::port::CheckpointTuple>);
     };
-    (@history $($way:tt)+) => {
-        $crate::delegate_checkpointer!(@ask $($way)+; history(
+    (@history $($target:tt)+) => {
+        $crate::delegate_checkpointer!(@call $($target)+; history(
             thread: &$crate::id::ThreadId, namespace: &$crate::checkpoint::CheckpointNamespace,
             query: &$crate::port::HistoryQuery) -> Vec<$crate::port::CheckpointTuple>);
     };
-    (@threads $($way:tt)+) => {
-        $crate::delegate_checkpointer!(@ask $($way)+; threads(
+    (@threads $($target:tt)+) => {
+        $crate::delegate_checkpointer!(@call $($target)+; threads(
             query: &$crate::port::ThreadsQuery) -> Vec<$crate::id::ThreadId>);
     };
-    (@status $($way:tt)+) => {
-        $crate::delegate_checkpointer!(@ask $($way)+; status(
+    (@status $($target:tt)+) => {
+        $crate::delegate_checkpointer!(@call $($target)+; status(
             thread: &$crate::id::ThreadId) -> Option<$crate::port::ThreadStatus>);
     };
-    (@namespaces $($way:tt)+) => {
-        $crate::delegate_checkpointer!(@ask $($way)+; namespaces(
+    (@namespaces $($target:tt)+) => {
+        $crate::delegate_checkpointer!(@call $($target)+; namespaces(
             thread: &$crate::id::ThreadId) -> Vec<$crate::checkpoint::CheckpointNamespace>);
     };
-    (@delete_thread $($way:tt)+) => {
-        $crate::delegate_checkpointer!(@ask $($way)+; delete_thread(thread: &$crate::id::ThreadId) -> ());
+    (@delete_thread $($target:tt)+) => {
+        $crate::delegate_checkpointer!(@call $($target)+; delete_thread(thread: &$crate::id::ThreadId) -> ());
     };
-    (@copy_thread $($way:tt)+) => {
-        $crate::delegate_checkpointer!(@ask $($way)+; copy_thread(
+    (@copy_thread $($target:tt)+) => {
+        $crate::delegate_checkpointer!(@call $($target)+; copy_thread(
             from: &$crate::id::ThreadId, to: &$crate::id::ThreadId) -> ());
     };
-    (@prune $($way:tt)+) => {
-        $crate::delegate_checkpointer!(@ask $($way)+; prune(
+    (@prune $($target:tt)+) => {
+        $crate::delegate_checkpointer!(@call $($target)+; prune(
             thread: &$crate::id::ThreadId, retention: &$crate::port::Retention) -> $crate::port::PruneReport);
     };
-    (@stats $($way:tt)+) => {
-        $crate::delegate_checkpointer!(@ask $($way)+; stats() -> $crate::port::CheckpointerStats);
+    (@stats $($target:tt)+) => {
+        $crate::delegate_checkpointer!(@call $($target)+; stats() -> $crate::port::CheckpointerStats);
     };
-    (@events $($way:tt)+) => {
-        $crate::delegate_checkpointer!(@ask $($way)+; events(
+    (@events $($target:tt)+) => {
+        $crate::delegate_checkpointer!(@call $($target)+; events(
             thread: &$crate::id::ThreadId, query: &$crate::port::EventsQuery) -> Vec<$crate::port::StoredEvent>);
     };
-    (@last_event_number $($way:tt)+) => {
-        $crate::delegate_checkpointer!(@ask $($way)+; last_event_number(thread: &$crate::id::ThreadId) -> u64);
+    (@last_event_number $($target:tt)+) => {
+        $crate::delegate_checkpointer!(@call $($target)+; last_event_number(thread: &$crate::id::ThreadId) -> u64);
     };
-    (@delete_events $($way:tt)+) => {
-        $crate::delegate_checkpointer!(@ask $($way)+; delete_events(thread: &$crate::id::ThreadId, up_to: u64) -> ());
+    (@delete_events $($target:tt)+) => {
+        $crate::delegate_checkpointer!(@call $($target)+; delete_events(thread: &$crate::id::ThreadId, up_to: u64) -> ());
     };
-    (@ask $this:ident $store:expr; $name:ident($($argument:ident: $kind:ty),*) -> $output:ty) => {
+    (@call $this:ident $store:expr; $name:ident($($argument:ident: $kind:ty),*) -> $output:ty) => {
         async fn $name(&self $(, $argument: $kind)*) -> $crate::error::Result<$output> {
             let $this = self;
             $store.$name($($argument),*).await

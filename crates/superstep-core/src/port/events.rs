@@ -42,8 +42,8 @@ impl EventsQuery {
 ///
 /// # Errors
 /// Returns an error if a number is 0 or occurs twice.
-pub fn sort_events<'a>(parts: impl IntoIterator<Item = &'a Commit>) -> Result<Vec<&'a StoredEvent>> {
-    let mut events: Vec<&StoredEvent> = parts.into_iter().flat_map(|part| &part.events).collect();
+pub fn sort_events<'a>(commits: impl IntoIterator<Item = &'a Commit>) -> Result<Vec<&'a StoredEvent>> {
+    let mut events: Vec<&StoredEvent> = commits.into_iter().flat_map(|commit| &commit.events).collect();
     events.sort_by_key(|event| event.number);
     if events.first().is_some_and(|first| first.number == 0) {
         return Err(Error::internal("invalid event number 0: numbers start with 1"));
@@ -78,11 +78,11 @@ pub fn count_duplicates<E: From<Error>>(
     if stored == 0 || is_repeat {
         return Ok(stored);
     }
-    let mut is_all = stored == count;
+    let mut all_stored = stored == count;
     for index in 0..stored {
-        is_all = is_all && is_stored(index)?;
+        all_stored = all_stored && is_stored(index)?;
     }
-    if is_all { Ok(stored) } else { Err(errors::event_out_of_order(first, last).into()) }
+    if all_stored { Ok(stored) } else { Err(errors::event_out_of_order(first, last).into()) }
 }
 
 #[cfg(test)]
@@ -126,17 +126,17 @@ mod tests {
         /// however the events were distributed over commits that may have been repeated.
         #[test]
         fn nothing_is_missed_or_doubled(sizes in proptest::collection::vec((1_u64..4, any::<bool>()), 1..20)) {
-            let (mut kept, mut last) = (Vec::new(), 0);
-            for (size, is_sent_again) in sizes {
+            let (mut journal, mut last) = (Vec::new(), 0);
+            for (size, is_repeated) in sizes {
                 let numbers: Vec<u64> = (last + 1..=last + size).collect();
-                for _ in 0..=usize::from(is_sent_again) {
-                    let skipped = duplicates(&numbers, last, false, &kept);
+                for _ in 0..=usize::from(is_repeated) {
+                    let skipped = duplicates(&numbers, last, false, &journal);
                     prop_assert!(skipped.is_some());
-                    kept.extend(&numbers[skipped.unwrap_or(0)..]);
-                    last = kept.last().copied().unwrap_or(0);
+                    journal.extend(&numbers[skipped.unwrap_or(0)..]);
+                    last = journal.last().copied().unwrap_or(0);
                 }
             }
-            prop_assert_eq!(kept, (1..=last).collect::<Vec<u64>>());
+            prop_assert_eq!(journal, (1..=last).collect::<Vec<u64>>());
         }
     }
 }

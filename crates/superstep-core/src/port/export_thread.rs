@@ -17,7 +17,7 @@ use crate::validation_error::ValidationError;
 use crate::value::AnyValue;
 
 /// Maximum number of checkpoints in memory at once.
-const PAGE: usize = 32;
+const PAGE_SIZE: usize = 32;
 
 /// Passes all checkpoints of a thread to `each`, those of each of its graphs oldest first, with only their own
 /// changes.
@@ -26,17 +26,17 @@ const PAGE: usize = 32;
 /// Returns an error if the checkpointer or `each` fails, or if the thread changed meanwhile: the checkpoints passed
 /// to `each` are then not consistent.
 pub async fn export_thread<C: Checkpointer>(
-    store: &C,
+    checkpointer: &C,
     thread: &ThreadId,
     mut each: impl FnMut(ExportedCheckpoint) -> Result<()> + Send,
 ) -> Result<()> {
-    let namespaces = namespaces(store, thread).await?;
+    let namespaces = namespaces(checkpointer, thread).await?;
     let mut ends = Vec::new();
     for namespace in &namespaces {
-        let line = HistoryReader::of(store, thread, namespace).await?;
-        ends.push(line.for_each(&mut each).await?);
+        let reader = HistoryReader::open(checkpointer, thread, namespace).await?;
+        ends.push(reader.for_each(&mut each).await?);
     }
-    if is_unchanged(store, thread, &namespaces, &ends).await? {
+    if is_unchanged(checkpointer, thread, &namespaces, &ends).await? {
         Ok(())
     } else {
         Err(thread_changed_while_reading(thread))
@@ -72,26 +72,26 @@ impl Checkpointer for SharedAsCheckpointer {
 }
 
 /// Returns the namespaces in ascending order, so that equal threads give equal files.
-async fn namespaces(store: &impl Checkpointer, thread: &ThreadId) -> Result<Vec<CheckpointNamespace>> {
-    let mut namespaces = store.namespaces(thread).await?;
+async fn namespaces(checkpointer: &impl Checkpointer, thread: &ThreadId) -> Result<Vec<CheckpointNamespace>> {
+    let mut namespaces = checkpointer.namespaces(thread).await?;
     namespaces.sort();
     Ok(namespaces)
 }
 
-/// Returns true if the thread still ends at the checkpoints seen. A run in between would make the export
+/// Returns true if the thread still ends at the checkpoints that were read. A run in between would make the export
 /// inconsistent.
 async fn is_unchanged(
-    store: &impl Checkpointer,
+    checkpointer: &impl Checkpointer,
     thread: &ThreadId,
-    seen: &[CheckpointNamespace],
+    before: &[CheckpointNamespace],
     ends: &[Option<CheckpointTuple>],
 ) -> Result<bool> {
-    if namespaces(store, thread).await? != *seen {
+    if namespaces(checkpointer, thread).await? != *before {
         return Ok(false);
     }
-    for (namespace, end) in seen.iter().zip(ends) {
+    for (namespace, end) in before.iter().zip(ends) {
         let Some(end) = end else { continue };
-        let newest = store.load(thread, namespace, CheckpointSelector::NewerThan(end.checkpoint.id)).await?;
+        let newest = checkpointer.load(thread, namespace, CheckpointSelector::NewerThan(end.checkpoint.id)).await?;
         let is_same = |newest: CheckpointTuple| newest.checkpoint == end.checkpoint && newest.pending == end.pending;
         if !newest.is_some_and(is_same) {
             return Ok(false);
@@ -102,7 +102,7 @@ async fn is_unchanged(
 
 /// The checkpoints of one graph.
 struct HistoryReader<'a, C> {
-    store: &'a C,
+    checkpointer: &'a C,
     thread: &'a ThreadId,
     namespace: &'a CheckpointNamespace,
     /// Ids, newest first.
@@ -111,15 +111,15 @@ struct HistoryReader<'a, C> {
 }
 
 impl<'a, C: Checkpointer> HistoryReader<'a, C> {
-    async fn of(store: &'a C, thread: &'a ThreadId, namespace: &'a CheckpointNamespace) -> Result<Self> {
+    async fn open(checkpointer: &'a C, thread: &'a ThreadId, namespace: &'a CheckpointNamespace) -> Result<Self> {
         let mut ids: Vec<CheckpointId> = Vec::new();
         loop {
-            let query = HistoryQuery { before: ids.last().copied(), limit: Some(PAGE), ..HistoryQuery::default() };
-            let page = store.history(thread, namespace, &query).await?;
+            let query = HistoryQuery { before: ids.last().copied(), limit: Some(PAGE_SIZE), ..HistoryQuery::default() };
+            let page = checkpointer.history(thread, namespace, &query).await?;
             ids.extend(page.iter().map(|loaded| loaded.checkpoint.id));
-            if page.len() < PAGE {
+            if page.len() < PAGE_SIZE {
                 let id_set = ids.iter().copied().collect();
-                return Ok(Self { store, thread, namespace, ids, id_set });
+                return Ok(Self { checkpointer, thread, namespace, ids, id_set });
             }
         }
     }
@@ -131,7 +131,7 @@ impl<'a, C: Checkpointer> HistoryReader<'a, C> {
     ) -> Result<Option<CheckpointTuple>> {
         let (mut end, mut newest) = (self.ids.len(), None);
         while end > 0 {
-            let start = end.saturating_sub(PAGE);
+            let start = end.saturating_sub(PAGE_SIZE);
             for loaded in self.page(start, end).await? {
                 let parent = self.parent(&loaded, newest).await?;
                 each(to_exported(&loaded, parent.as_ref())?)?;
@@ -146,7 +146,7 @@ impl<'a, C: Checkpointer> HistoryReader<'a, C> {
     async fn page(&self, start: usize, end: usize) -> Result<Vec<CheckpointTuple>> {
         let before = start.checked_sub(1).map(|newer| self.ids[newer]);
         let query = HistoryQuery { before, limit: Some(end - start), ..HistoryQuery::default() };
-        let mut page = self.store.history(self.thread, self.namespace, &query).await?;
+        let mut page = self.checkpointer.history(self.thread, self.namespace, &query).await?;
         if !page.iter().map(|loaded| &loaded.checkpoint.id).eq(&self.ids[start..end]) {
             return Err(thread_changed_while_reading(self.thread));
         }
@@ -166,7 +166,8 @@ impl<'a, C: Checkpointer> HistoryReader<'a, C> {
         match before.filter(|before| before.checkpoint.id == parent) {
             Some(before) => Ok(Some(before)),
             None => {
-                let parent_tuple = self.store.load(self.thread, self.namespace, CheckpointSelector::Id(parent)).await?;
+                let parent_tuple =
+                    self.checkpointer.load(self.thread, self.namespace, CheckpointSelector::Id(parent)).await?;
                 parent_tuple.map(Some).ok_or_else(|| thread_changed_while_reading(self.thread))
             }
         }
@@ -184,7 +185,7 @@ fn to_exported(loaded: &CheckpointTuple, parent: Option<&CheckpointTuple>) -> Re
             Error::new(ErrorCode::CheckpointCorrupt, message)
                 .with_help("the stored data is corrupt; prune the checkpoints before this one")
         })?;
-        changes.extend(change.map(|(change, part)| FieldChange { field: field.clone(), change, delta: part }));
+        changes.extend(change.map(|(change, delta)| FieldChange { field: field.clone(), change, delta }));
     }
     // Checkpointers number fields in order of first use; sorted by name, equal threads give equal files.
     changes.sort_by(|one, other| one.field.cmp(&other.field));
@@ -204,19 +205,19 @@ fn changed(
         [one] if rest.len() < log.len() || one.0 == Change::Set => Ok(Some(one.clone())),
         _ => {
             let mut full = Value::Null;
-            for (change, part) in log {
-                json_reducer::apply_delta(&mut full, change, &part.to_json()?)?;
+            for (change, delta) in log {
+                json_reducer::apply_delta(&mut full, change, &delta.to_json()?)?;
             }
             Ok(Some((Change::Set, AnyValue::json(full))))
         }
     }
 }
 
-fn is_same(((one, part), (other, counterpart)): (&(Change, AnyValue), &(Change, AnyValue))) -> bool {
-    let is_shared = match (part, counterpart) {
+fn is_same(((one, delta), (other, other_delta)): (&(Change, AnyValue), &(Change, AnyValue))) -> bool {
+    let is_shared = match (delta, other_delta) {
         (AnyValue::Native(one), AnyValue::Native(other)) => std::ptr::addr_eq(Arc::as_ptr(one), Arc::as_ptr(other)),
         (AnyValue::Json(one), AnyValue::Json(other)) => Arc::ptr_eq(one, other),
         _ => false,
     };
-    one == other && (is_shared || part == counterpart)
+    one == other && (is_shared || delta == other_delta)
 }

@@ -139,15 +139,16 @@ impl Retention {
     /// Decides which checkpoints of one graph stay; `candidates` is all of them, in commit order.
     #[must_use]
     pub fn decide(&self, candidates: &[PruneCandidate]) -> Vec<bool> {
-        let is_wanted = |candidate: &PruneCandidate| candidate.run.is_none_or(|run| !self.excluded_runs.contains(&run));
+        let is_included =
+            |candidate: &PruneCandidate| candidate.run.is_none_or(|run| !self.excluded_runs.contains(&run));
         let mut children: BTreeMap<CheckpointId, usize> = BTreeMap::new();
         for parent in
-            candidates.iter().filter(|candidate| is_wanted(candidate)).filter_map(|candidate| candidate.parent)
+            candidates.iter().filter(|candidate| is_included(candidate)).filter_map(|candidate| candidate.parent)
         {
             *children.entry(parent).or_default() += 1;
         }
-        let first = candidates.iter().find(|candidate| is_wanted(candidate)).map(|candidate| candidate.id);
-        let is_ruled = |candidate: &PruneCandidate| {
+        let first = candidates.iter().find(|candidate| is_included(candidate)).map(|candidate| candidate.id);
+        let matches_rule = |candidate: &PruneCandidate| {
             self.keep_rules.iter().any(|rule| match rule {
                 KeepRule::First => Some(candidate.id) == first,
                 KeepRule::Tagged { key, value } => candidate.is_tagged(key, value.as_ref()),
@@ -158,15 +159,15 @@ impl Retention {
         let mut newer = 0;
         let mut stays: Vec<bool> = Vec::with_capacity(candidates.len());
         for candidate in candidates.iter().rev() {
-            if !is_wanted(candidate) {
+            if !is_included(candidate) {
                 stays.push(false);
                 continue;
             }
             let is_newest = newer == 0;
-            let is_young = self.before.is_none_or(|before| candidate.time >= before);
-            let is_recent = newer < self.keep_last && (is_newest || is_young);
+            let is_within_age = self.before.is_none_or(|before| candidate.time >= before);
+            let is_recent = newer < self.keep_last && (is_newest || is_within_age);
             let is_needed = candidate.has_open_interrupt || (is_newest && candidate.has_pending);
-            stays.push(is_recent || is_needed || is_ruled(candidate));
+            stays.push(is_recent || is_needed || matches_rule(candidate));
             newer += 1;
         }
         stays.reverse();
@@ -301,18 +302,20 @@ mod tests {
             let plain = Retention { keep_rules: Vec::new(), ..retention.clone() };
             prop_assert!(covers(&retention, &plain, &candidates));
             for (candidate, stays) in candidates.iter().zip(retention.decide(&candidates)) {
-                let is_unwanted = retention.excluded_runs.iter().any(|run| candidate.run == Some(*run));
-                prop_assert!(!(stays && is_unwanted));
-                prop_assert!(stays || is_unwanted || !candidate.has_open_interrupt);
+                let is_excluded = retention.excluded_runs.iter().any(|run| candidate.run == Some(*run));
+                prop_assert!(!(stays && is_excluded));
+                prop_assert!(stays || is_excluded || !candidate.has_open_interrupt);
             }
         }
 
         /// R-FWK-43: the latest checkpoint of a run that is not excluded stays, unless `keep_last` is 0.
         #[test]
         fn the_newest_stays(candidates in any_candidates(), retention in any_retention()) {
-            let is_wanted = |candidate: &&PruneCandidate| !retention.excluded_runs.iter().any(|run| candidate.run == Some(*run));
+            let is_included = |candidate: &&PruneCandidate| {
+                !retention.excluded_runs.iter().any(|run| candidate.run == Some(*run))
+            };
             let stays = retention.decide(&candidates);
-            let newest = candidates.iter().rposition(|candidate| is_wanted(&candidate));
+            let newest = candidates.iter().rposition(|candidate| is_included(&candidate));
             prop_assert!(newest.is_none_or(|newest| stays[newest] || retention.keep_last == 0));
             prop_assert_eq!(Retention::keep_all().decide(&candidates), vec![true; candidates.len()]);
         }

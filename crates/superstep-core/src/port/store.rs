@@ -14,12 +14,12 @@ use crate::store::{
 };
 
 /// Extracts the result of the kind that belongs to an operation.
-macro_rules! one {
-    ($store:expr, $operation:expr, $kind:pat => $answer:expr) => {{
+macro_rules! single_result {
+    ($store:expr, $operation:expr, $kind:pat => $result:expr) => {{
         let operations = vec![StoreOp::from($operation)];
         async move {
             match $store.batch(operations).await?.pop() {
-                Some($kind) => Ok($answer),
+                Some($kind) => Ok($result),
                 _ => Err(Error::internal("the store returned a result of another operation")),
             }
         }
@@ -27,7 +27,7 @@ macro_rules! one {
 }
 
 /// Defines the single operations, for a store and for a shared store.
-macro_rules! one_by_one {
+macro_rules! single_operations {
     ($($public:tt)?) => {
         /// Puts a value with the default index and the default TTL of the store.
         $($public)? fn put(
@@ -36,12 +36,12 @@ macro_rules! one_by_one {
             key: impl Into<String>,
             value: impl Into<Value>,
         ) -> impl Future<Output = Result<()>> + Send {
-            one!(self, PutOp::new(namespace, key, value), OpResult::Done => ())
+            single_result!(self, PutOp::new(namespace, key, value), OpResult::Done => ())
         }
 
         /// Puts a value with options.
         $($public)? fn put_with(&self, put: PutOp) -> impl Future<Output = Result<()>> + Send {
-            one!(self, put, OpResult::Done => ())
+            single_result!(self, put, OpResult::Done => ())
         }
 
         /// Reads an item.
@@ -50,12 +50,12 @@ macro_rules! one_by_one {
             namespace: impl Into<StoreNamespace>,
             key: impl Into<String>,
         ) -> impl Future<Output = Result<Option<Item>>> + Send {
-            one!(self, GetOp::new(namespace, key), OpResult::Item(item) => item)
+            single_result!(self, GetOp::new(namespace, key), OpResult::Item(item) => item)
         }
 
         /// Reads an item with options, such as the refresh of its TTL.
         $($public)? fn get_with(&self, get: GetOp) -> impl Future<Output = Result<Option<Item>>> + Send {
-            one!(self, get, OpResult::Item(item) => item)
+            single_result!(self, get, OpResult::Item(item) => item)
         }
 
         /// Deletes an item; returns true if it existed.
@@ -64,12 +64,12 @@ macro_rules! one_by_one {
             namespace: impl Into<StoreNamespace>,
             key: impl Into<String>,
         ) -> impl Future<Output = Result<bool>> + Send {
-            one!(self, DeleteOp::new(namespace, key), OpResult::Deleted(was_there) => was_there)
+            single_result!(self, DeleteOp::new(namespace, key), OpResult::Deleted(existed) => existed)
         }
 
         /// Searches items.
         $($public)? fn search(&self, search: SearchOp) -> impl Future<Output = Result<Vec<SearchItem>>> + Send {
-            one!(self, search, OpResult::Hits(hits) => hits)
+            single_result!(self, search, OpResult::Hits(hits) => hits)
         }
 
         /// Lists namespaces that have items.
@@ -77,7 +77,7 @@ macro_rules! one_by_one {
             &self,
             list: ListNamespacesOp,
         ) -> impl Future<Output = Result<Vec<StoreNamespace>>> + Send {
-            one!(self, list, OpResult::Namespaces(namespaces) => namespaces)
+            single_result!(self, list, OpResult::Namespaces(namespaces) => namespaces)
         }
     };
 }
@@ -98,7 +98,7 @@ pub trait Store: Send + Sync + 'static {
     /// every operation, and each put removes some of them.
     fn sweep_ttl(&self) -> impl Future<Output = Result<u64>> + Send;
 
-    one_by_one!();
+    single_operations!();
 }
 
 /// A shared, type-erased store, as used by nodes.
@@ -142,5 +142,5 @@ impl SharedStore {
         self.0.sweep_ttl()
     }
 
-    one_by_one!(pub);
+    single_operations!(pub);
 }

@@ -14,13 +14,13 @@ const MAX_DOMAIN_LENGTH: usize = 253;
 const MAX_USER_LENGTH: usize = 512;
 
 /// Endings of file names and service units, which no domain has.
-const NO_DOMAINS: [&[u8]; 18] = [
+const NON_DOMAIN_SUFFIXES: [&[u8]; 18] = [
     b"png", b"jpg", b"jpeg", b"gif", b"webp", b"svg", b"ico", b"bmp", b"css", b"html", b"service", b"socket", b"timer",
     b"mount", b"slice", b"scope", b"final", b"release",
 ];
 
 /// Returns the email address around the `@` at `at`, starting at `from` or later.
-pub(super) fn mail(text: &str, from: usize, at: usize) -> Option<Range<usize>> {
+pub(super) fn email_address(text: &str, from: usize, at: usize) -> Option<Range<usize>> {
     let from = text.ceil_char_boundary(from.max(at.saturating_sub(MAX_NAME_LENGTH)));
     let length: usize =
         text[from..at].chars().rev().take_while(|character| in_name(*character)).map(char::len_utf8).sum();
@@ -62,7 +62,7 @@ fn domain(bytes: &[u8]) -> Option<usize> {
             break;
         }
         numbers += usize::from(label == numbers && rest[..length].iter().all(u8::is_ascii_digit));
-        let is_last = is_last && !NO_DOMAINS.iter().any(|name| name.eq_ignore_ascii_case(&rest[..length]));
+        let is_last = is_last && !NON_DOMAIN_SUFFIXES.iter().any(|name| name.eq_ignore_ascii_case(&rest[..length]));
         if label > 0 && length >= 2 && (is_last || rest.starts_with(b"xn--")) {
             end = Some(at + length);
         }

@@ -11,10 +11,10 @@ impl FieldPath {
         Self(path.split('.').map(str::to_owned).collect())
     }
 
-    /// Returns true if the path leads exactly here.
-    pub(super) fn is(&self, here: &[String]) -> bool {
-        let fits = |(mine, theirs): (&String, &String)| mine == "*" || mine == theirs;
-        self.0.len() == here.len() && self.0.iter().zip(here).all(fits)
+    /// Returns true if a value is at this path.
+    pub(super) fn matches(&self, path: &[String]) -> bool {
+        let is_equal = |(mine, theirs): (&String, &String)| mine == "*" || mine == theirs;
+        self.0.len() == path.len() && self.0.iter().zip(path).all(is_equal)
     }
 }
 

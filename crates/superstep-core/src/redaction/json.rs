@@ -25,17 +25,17 @@ impl Redaction {
     /// assert_eq!(counts.total(), 2);
     /// ```
     pub fn redact_value(&self, value: &mut Value, counts: &mut RedactionCounts) {
-        JsonRedactor { redaction: self, counts, path: Vec::new(), numbers: true }.value(value);
+        JsonRedactor { redaction: self, counts, path: Vec::new(), numbers: true }.redact(value);
     }
 
     /// Same as [`Redaction::redact_value`], for a value that is deserialized into a type again: numbers stay numbers.
     pub fn redact_typed_json(&self, value: &mut Value, counts: &mut RedactionCounts) {
-        JsonRedactor { redaction: self, counts, path: Vec::new(), numbers: false }.value(value);
+        JsonRedactor { redaction: self, counts, path: Vec::new(), numbers: false }.redact(value);
     }
 
     /// Same as [`Redaction::redact_typed_json`], for the value of one field of a state: paths begin with its name.
     pub fn redact_field_value(&self, field: &str, value: &mut Value, counts: &mut RedactionCounts) {
-        JsonRedactor { redaction: self, counts, path: vec![field.to_owned()], numbers: false }.value(value);
+        JsonRedactor { redaction: self, counts, path: vec![field.to_owned()], numbers: false }.redact(value);
     }
 
     /// Same as [`Redaction::redact_field_value`], for several fields by their names.
@@ -45,7 +45,7 @@ impl Redaction {
 
     /// Redacts one entry of metadata: paths begin with its name.
     pub(super) fn redact_metadata_value(&self, name: &str, value: &mut Value, counts: &mut RedactionCounts) {
-        JsonRedactor { redaction: self, counts, path: vec![name.to_owned()], numbers: true }.value(value);
+        JsonRedactor { redaction: self, counts, path: vec![name.to_owned()], numbers: true }.redact(value);
     }
 
     /// Redacts a text that may be JSON: it stays JSON, and the paths of fields apply in it as well.
@@ -93,11 +93,12 @@ struct JsonRedactor<'a> {
     redaction: &'a Redaction,
     counts: &'a mut RedactionCounts,
     path: Vec<String>,
+    /// True if numbers may become markers.
     numbers: bool,
 }
 
 impl JsonRedactor<'_> {
-    fn value(&mut self, value: &mut Value) {
+    fn redact(&mut self, value: &mut Value) {
         if self.is_at(&self.redaction.0.allowed_fields) {
             return;
         }
@@ -117,10 +118,10 @@ impl JsonRedactor<'_> {
             }
             Value::Array(items) => {
                 for (index, item) in items.iter_mut().enumerate() {
-                    self.descend(|| index.to_string(), |walk| walk.value(item));
+                    self.descend(|| index.to_string(), |redactor| redactor.redact(item));
                 }
             }
-            Value::Object(map) => self.object(map),
+            Value::Object(map) => self.redact_object(map),
             Value::Number(number)
                 if self.numbers && (number.is_u64() || !self.redaction.0.custom_patterns.is_empty()) =>
             {
@@ -132,10 +133,10 @@ impl JsonRedactor<'_> {
         }
     }
 
-    fn object(&mut self, map: &mut Map<String, Value>) {
+    fn redact_object(&mut self, map: &mut Map<String, Value>) {
         let mut renamed = Vec::new();
         for (key, value) in map.iter_mut() {
-            self.descend(|| key.clone(), |walk| walk.value(value));
+            self.descend(|| key.clone(), |redactor| redactor.redact(value));
             if let Cow::Owned(name) = self.redaction.redact_text_counted(key, self.counts) {
                 renamed.push((key.clone(), name));
             }
@@ -176,6 +177,6 @@ impl JsonRedactor<'_> {
     }
 
     fn is_at(&self, paths: &[FieldPath]) -> bool {
-        paths.iter().any(|path| path.is(&self.path))
+        paths.iter().any(|path| path.matches(&self.path))
     }
 }

@@ -33,24 +33,24 @@ impl Redaction {
     pub fn redact_content(&self, content: &mut Content, counts: &mut RedactionCounts) {
         match content {
             Content::Text(text) => self.redact_string(text, counts),
-            Content::Parts(parts) => parts.iter_mut().for_each(|part| self.part(part, counts)),
+            Content::Parts(parts) => parts.iter_mut().for_each(|part| self.redact_part(part, counts)),
         }
     }
 
-    fn part(&self, part: &mut ContentPart, counts: &mut RedactionCounts) {
+    fn redact_part(&self, part: &mut ContentPart, counts: &mut RedactionCounts) {
         match part {
             ContentPart::Text { text, extra } => {
                 self.redact_string(text, counts);
                 self.redact_metadata(extra, counts);
             }
             ContentPart::Image(media) | ContentPart::Audio(media) | ContentPart::File(media) => {
-                self.media(media, counts)
+                self.redact_media(media, counts)
             }
             ContentPart::Other(value) => self.redact_value(value, counts),
         }
     }
 
-    fn media(&self, media: &mut Media, counts: &mut RedactionCounts) {
+    fn redact_media(&self, media: &mut Media, counts: &mut RedactionCounts) {
         if let MediaSource::Url(url) = &mut media.source {
             self.redact_string(url, counts);
         }
@@ -78,7 +78,7 @@ impl Redaction {
     #[must_use]
     pub fn redact_error(&self, error: Error) -> Error {
         let mut counts = RedactionCounts::default();
-        error.map_messages(&mut |words| self.redact_string(words, &mut counts), |cause| self.redact_cause(cause))
+        error.map_messages(&mut |text| self.redact_string(text, &mut counts), |cause| self.redact_cause(cause))
     }
 
     /// Returns the cause itself, or its redacted text if there is a match.
@@ -89,8 +89,8 @@ impl Redaction {
         if all().all(|error| self.is_clean(&error.to_string()) && self.is_clean(&format!("{error:?}"))) {
             return cause;
         }
-        let words: Vec<String> = all().map(|error| self.redact_text(&error.to_string()).into_owned()).collect();
-        Arc::from(Box::<dyn std::error::Error + Send + Sync>::from(words.join(": ")))
+        let texts: Vec<String> = all().map(|error| self.redact_text(&error.to_string()).into_owned()).collect();
+        Arc::from(Box::<dyn std::error::Error + Send + Sync>::from(texts.join(": ")))
     }
 
     /// Redacts named metadata.

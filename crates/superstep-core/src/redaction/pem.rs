@@ -5,7 +5,7 @@ use std::ops::Range;
 /// Maximum length of a key, in bytes. The longest in use has 13 KB.
 pub(super) const MAX_KEY_LENGTH: usize = 64 * 1024;
 
-pub(super) const LINE: &str = "-----";
+pub(super) const DASHES: &str = "-----";
 
 /// Start of the last line of a key.
 pub(super) const END: &str = "-----END ";
@@ -16,12 +16,12 @@ pub(super) const BEGIN: &str = "-----BEGIN ";
 /// Returns the private key that begins at `at`: up to its last line, or as far as there are lines of a key.
 pub(super) fn private_key(text: &str, at: usize) -> Option<Range<usize>> {
     let label = text[at..].strip_prefix(BEGIN)?;
-    let head = at + BEGIN.len() + label_of_key(label)? + LINE.len();
+    let head = at + BEGIN.len() + key_label_length(label)? + DASHES.len();
     let body = &text[head..text.floor_char_boundary(head + MAX_KEY_LENGTH)];
     let length = match next_line(body) {
         NextDelimiter::End(end) => end,
-        NextDelimiter::Begin(next) => cut_off(&body[..next]),
-        NextDelimiter::None => cut_off(body),
+        NextDelimiter::Begin(next) => truncated_length(&body[..next]),
+        NextDelimiter::None => truncated_length(body),
     };
     Some(at..head + length)
 }
@@ -37,12 +37,12 @@ enum NextDelimiter {
 
 fn next_line(body: &str) -> NextDelimiter {
     let mut from = 0;
-    while let Some(offset) = body[from..].find(LINE) {
+    while let Some(offset) = body[from..].find(DASHES) {
         let (at, line) = (from + offset, &body[from + offset..]);
-        if let Some(label) = line.strip_prefix(END).and_then(label_of_key) {
-            return NextDelimiter::End(at + END.len() + label + LINE.len());
+        if let Some(label) = line.strip_prefix(END).and_then(key_label_length) {
+            return NextDelimiter::End(at + END.len() + label + DASHES.len());
         }
-        if line.strip_prefix(BEGIN).is_some_and(|label| label_of_key(label).is_some()) {
+        if line.strip_prefix(BEGIN).is_some_and(|label| key_label_length(label).is_some()) {
             return NextDelimiter::Begin(at);
         }
         from = at + 1;
@@ -51,10 +51,10 @@ fn next_line(body: &str) -> NextDelimiter {
 }
 
 /// Returns the length of the label if it is that of a private key and the line ends after it.
-fn label_of_key(text: &str) -> Option<usize> {
+fn key_label_length(text: &str) -> Option<usize> {
     let in_label = |byte: &u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b' ';
     let length = text.bytes().take(64).take_while(in_label).count();
-    (text[..length].contains("PRIVATE KEY") && text[length..].starts_with(LINE)).then_some(length)
+    (text[..length].contains("PRIVATE KEY") && text[length..].starts_with(DASHES)).then_some(length)
 }
 
 /// Minimum length of a word of a key on the line of its label; shorter words belong to a sentence.
@@ -62,7 +62,7 @@ const MIN_WORD_LENGTH: usize = 16;
 
 /// Returns the length of the text that belongs to a truncated key: the key on the rest of the first line, then
 /// lines without spaces, and headers.
-fn cut_off(body: &str) -> usize {
+fn truncated_length(body: &str) -> usize {
     let in_key = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=\\-:,".contains(&byte);
     let is_name = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'-');
     let mut end = 0;

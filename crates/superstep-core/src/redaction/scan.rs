@@ -21,12 +21,12 @@ pub(super) struct Match {
 pub(super) enum MatchKind {
     BuiltIn(SecretKind),
     /// Index among the custom patterns.
-    Own(usize),
+    Custom(usize),
 }
 
 impl Match {
-    pub(super) fn own(range: Range<usize>, index: usize) -> Self {
-        Self { start: range.start, end: range.end, kind: MatchKind::Own(index) }
+    pub(super) fn custom(range: Range<usize>, index: usize) -> Self {
+        Self { start: range.start, end: range.end, kind: MatchKind::Custom(index) }
     }
 
     fn new(kind: SecretKind, range: Range<usize>) -> Self {
@@ -61,7 +61,7 @@ pub(super) fn find(text: &str, kinds: SecretKindSet) -> Vec<Match> {
         return Vec::new();
     }
     let mut scan = Scan::new(text, kinds);
-    prefilter::candidate_ranges(text.as_bytes(), |stretch| scan.stretch(stretch));
+    prefilter::candidate_ranges(text.as_bytes(), |range| scan.scan_range(range));
     scan.hits
 }
 
@@ -69,7 +69,7 @@ pub(super) fn find(text: &str, kinds: SecretKindSet) -> Vec<Match> {
 #[cfg(test)]
 pub(super) fn find_everywhere(text: &str, kinds: SecretKindSet) -> Vec<Match> {
     let mut scan = Scan::new(text, kinds);
-    scan.stretch(0..text.len());
+    scan.scan_range(0..text.len());
     scan.hits
 }
 
@@ -88,23 +88,23 @@ impl<'a> Scan<'a> {
         Self { text, kinds, hits: Vec::new(), done: 0, no_token: Cell::new(0) }
     }
 
-    fn stretch(&mut self, stretch: Range<usize>) {
+    fn scan_range(&mut self, range: Range<usize>) {
         // Starts slightly before: an escape may cross the boundary.
-        let mut at = stretch.start.saturating_sub(escape::MAX_ESCAPE_LENGTH).max(self.done);
-        while at < stretch.end {
-            match self.at(at) {
+        let mut at = range.start.saturating_sub(escape::MAX_ESCAPE_LENGTH).max(self.done);
+        while at < range.end {
+            match self.match_at(at) {
                 Some(hit) => {
                     self.done = hit.end;
                     at = hit.end.max(at + 1);
                     self.hits.push(hit);
                 }
-                None => at = self.next(at, stretch.end),
+                None => at = self.next_start(at, range.end),
             }
         }
     }
 
     /// Returns the next position where a match may begin: none begins inside a word or a number.
-    fn next(&self, at: usize, end: usize) -> usize {
+    fn next_start(&self, at: usize, end: usize) -> usize {
         let bytes = self.text.as_bytes();
         let word = bytes[at..end].iter().take_while(|byte| byte.is_ascii_alphanumeric()).count();
         let may_be_escape = at > 0 && matches!(bytes[at - 1], b'\\' | b'%' | b'[' | b';' | b'?');
@@ -113,7 +113,7 @@ impl<'a> Scan<'a> {
         escaped.unwrap_or(at + word.max(1))
     }
 
-    fn at(&self, at: usize) -> Option<Match> {
+    fn match_at(&self, at: usize) -> Option<Match> {
         let bytes = self.text.as_bytes();
         let follows_word = at > 0 && bytes[at - 1].is_ascii_alphanumeric() && escape::before(bytes, at).is_none();
         match bytes[at] {
@@ -134,7 +134,7 @@ impl<'a> Scan<'a> {
     /// Returns the match that contains an `@`; a match before it is not touched again.
     fn address(&self, at: usize) -> Option<Match> {
         self.hit(SecretKind::UrlPassword, || email::password(self.text, self.done, at))
-            .or_else(|| self.hit(SecretKind::Email, || email::mail(self.text, self.done, at)))
+            .or_else(|| self.hit(SecretKind::Email, || email::email_address(self.text, self.done, at)))
     }
 
     fn hit(&self, kind: SecretKind, matcher: impl FnOnce() -> Option<Range<usize>>) -> Option<Match> {

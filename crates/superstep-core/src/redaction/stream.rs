@@ -49,8 +49,8 @@ impl RedactionStream {
 
     /// Adds a chunk, and returns the text that is decided.
     #[must_use]
-    pub fn push(&mut self, piece: &str) -> String {
-        self.held.push_str(piece);
+    pub fn push(&mut self, chunk: &str) -> String {
+        self.held.push_str(chunk);
         match self.safe_cut() {
             cut if cut > self.context => self.emit(cut),
             _ => String::new(),
@@ -103,9 +103,9 @@ impl RedactionStream {
         let blanks = text[..end].rmatch_indices([' ', '\t', '\n']);
         let mut blanks = blanks.filter(|(_, blank)| !by_lines || *blank == "\n").map(|(at, _)| at).filter(is_free);
         // With this much text after it, everything is decided; but `Bearer` is not part of its match.
-        let exists = |at: usize| text.len() > SCAN_THRESHOLD_BYTES && at + MAX_LENGTH_WITH_BLANKS < text.len();
-        let is_sure = |at: usize| !follows_bearer(text, at) && (exists(at) || !follows_group(text, at));
-        blanks.find(|at| is_sure(*at)).map_or(0, |at| at + 1)
+        let is_decided = |at: usize| text.len() > SCAN_THRESHOLD_BYTES && at + MAX_LENGTH_WITH_BLANKS < text.len();
+        let can_cut = |at: usize| !follows_bearer(text, at) && (is_decided(at) || !follows_group(text, at));
+        blanks.find(|at| can_cut(*at)).map_or(0, |at| at + 1)
     }
 
     /// Returns the end of the range after a match in which the text must not be cut: the line after a truncated key
@@ -126,7 +126,7 @@ impl RedactionStream {
         let text = self.held.as_str();
         let start = text.rfind(pem::BEGIN).filter(|_| self.redaction.0.kinds.has(SecretKind::PrivateKey))?;
         let is_decided =
-            text[start + pem::BEGIN.len()..].contains(pem::LINE) || text.len() - start >= MAX_LENGTH_WITH_BLANKS;
+            text[start + pem::BEGIN.len()..].contains(pem::DASHES) || text.len() - start >= MAX_LENGTH_WITH_BLANKS;
         let key = hits.iter().rev().find(|hit| text[hit.start..hit.end].contains(pem::BEGIN));
         let open = key.filter(|key| !text[key.start..key.end].contains(pem::END)).map(|key| key.start);
         open.or((!is_decided).then_some(start))

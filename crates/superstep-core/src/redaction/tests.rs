@@ -139,7 +139,7 @@ fn every_kind_is_replaced_by_its_name() {
     }
 }
 
-const STAYS: &[&str] = &[
+const PLAIN_DATA: &[&str] = &[
     "12345678",
     "1234567890",
     "4111111111111112",
@@ -219,7 +219,7 @@ const STAYS: &[&str] = &[
 /// R-FWK-91: numbers, ids, times, prices, versions, hashes and words that look like keys are not redacted.
 #[test]
 fn plain_data_is_not_redacted() {
-    for text in STAYS {
+    for text in PLAIN_DATA {
         assert_eq!(Redaction::default().redact_text(text), *text);
     }
 }
@@ -289,7 +289,7 @@ fn json_is_redacted_by_text_and_by_path() {
 /// rewritten.
 #[test]
 fn a_text_that_is_json_stays_json() {
-    let own = Redaction::default().pattern("ssn", r"\b\d{9}\b").unwrap();
+    let redaction = Redaction::default().pattern("ssn", r"\b\d{9}\b").unwrap();
     for (text, expected) in [
         (r#"{"log":"first line\n4111111111111111"}"#, r#"{"log":"first line\n[REDACTED:card]"}"#),
         (r#"{"t":"hi\nada@example.com"}"#, r#"{"t":"hi\n[REDACTED:mail]"}"#),
@@ -307,7 +307,7 @@ fn a_text_that_is_json_stays_json() {
         ("[not json, ada@example.com", "[not json, [REDACTED:mail]"),
     ] {
         let mut content = Content::Text(text.to_owned());
-        own.redact_content(&mut content, &mut RedactionCounts::default());
+        redaction.redact_content(&mut content, &mut RedactionCounts::default());
         assert_eq!(content, Content::Text(expected.to_owned()));
     }
 }

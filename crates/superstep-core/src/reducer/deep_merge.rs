@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::map::{map_part, map_restore};
+use super::map::{apply_map_delta, map_delta};
 use super::{MapEntryUpdate, MapUpdate, Reducer};
 use crate::change::Change;
 use crate::json_reducer::{self, JsonReducer};
@@ -32,8 +32,8 @@ impl Reducer<Value> for DeepMerge {
         AnyValue::json(json_reducer::delta(value, change))
     }
 
-    fn apply_delta(value: &mut Value, change: &Change, part: AnyValue) -> Result<(), ValidationError> {
-        json_reducer::apply_delta(value, change, &part.to_json()?)
+    fn apply_delta(value: &mut Value, change: &Change, delta: AnyValue) -> Result<(), ValidationError> {
+        json_reducer::apply_delta(value, change, &delta.to_json()?)
     }
 }
 
@@ -65,15 +65,15 @@ impl Reducer<BTreeMap<String, Value>> for DeepMerge {
     }
 
     fn delta(value: &BTreeMap<String, Value>, change: &Change) -> AnyValue {
-        map_part(value, change)
+        map_delta(value, change)
     }
 
     fn apply_delta(
         value: &mut BTreeMap<String, Value>,
         change: &Change,
-        part: AnyValue,
+        delta: AnyValue,
     ) -> Result<(), ValidationError> {
-        map_restore(value, change, part)
+        apply_map_delta(value, change, delta)
     }
 }
 
@@ -118,8 +118,8 @@ mod tests {
             prop_assert_eq!(&change, &expected);
             prop_assert_eq!(serde_json::to_value(&map)?, object);
             let mut replayed = BTreeMap::from_iter(before);
-            let part = <DeepMerge as Reducer<BTreeMap<String, Value>>>::delta(&map, &change);
-            DeepMerge::apply_delta(&mut replayed, &change, part)?;
+            let delta = <DeepMerge as Reducer<BTreeMap<String, Value>>>::delta(&map, &change);
+            DeepMerge::apply_delta(&mut replayed, &change, delta)?;
             prop_assert_eq!(replayed, map);
         }
     }

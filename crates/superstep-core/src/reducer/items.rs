@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::field::read;
+use crate::field::parse_json;
 use crate::validation_error::ValidationError;
 
 /// One item or many, to be appended to a list.
@@ -32,22 +32,22 @@ impl<'de, E: DeserializeOwned> Deserialize<'de> for OneOrMany<E> {
 
 impl<E: DeserializeOwned> OneOrMany<E> {
     /// Parses one item or many, and reports the index of each invalid item.
-    pub(super) fn read(value: Value) -> Result<Self, Vec<ValidationError>> {
-        let Value::Array(items) = value else { return read(value) };
+    pub(super) fn parse(value: Value) -> Result<Self, Vec<ValidationError>> {
+        let Value::Array(items) = value else { return parse_json(value) };
         let mut errors = Vec::new();
-        let mut read_items = Vec::with_capacity(items.len());
+        let mut parsed = Vec::with_capacity(items.len());
         for (index, item) in items.iter().enumerate() {
-            match read::<E>(item.clone()) {
-                Ok(item) => read_items.push(item),
-                Err(more) => errors.extend(more.into_iter().map(|error| {
+            match parse_json::<E>(item.clone()) {
+                Ok(item) => parsed.push(item),
+                Err(item_errors) => errors.extend(item_errors.into_iter().map(|error| {
                     let pointer = format!("/{index}{}", error.pointer);
                     error.with_pointer(pointer)
                 })),
             }
         }
         if errors.is_empty() {
-            return Ok(Self(read_items));
+            return Ok(Self(parsed));
         }
-        read::<E>(Value::Array(items)).map(|one| Self(vec![one])).map_err(|_| errors)
+        parse_json::<E>(Value::Array(items)).map(|one| Self(vec![one])).map_err(|_| errors)
     }
 }

@@ -12,7 +12,7 @@ use crate::validation_error::ValidationError;
 use crate::value::AnyValue;
 
 /// Returns the inserted items of a change, or all items if the whole list is new.
-pub(super) fn list_part<E: FieldValue>(list: &[E], change: &Change) -> AnyValue {
+pub(super) fn list_delta<E: FieldValue>(list: &[E], change: &Change) -> AnyValue {
     match change {
         Change::Appended { from } => AnyValue::native(list[*from..].to_vec()),
         Change::Spliced { edits } => {
@@ -24,28 +24,27 @@ pub(super) fn list_part<E: FieldValue>(list: &[E], change: &Change) -> AnyValue 
 }
 
 /// Replays a change of a list.
-pub(super) fn list_restore<E: FieldValue>(
+pub(super) fn apply_list_delta<E: FieldValue>(
     list: &mut Vec<E>,
     change: &Change,
-    part: AnyValue,
+    delta: AnyValue,
 ) -> Result<(), ValidationError> {
-    let does_not_fit = || ValidationError::new("the stored change does not match the list");
+    let mismatch = || ValidationError::new("the stored change does not match the list");
     match change {
         Change::Unchanged => return Ok(()),
-        Change::Set => *list = part.into_value()?,
-        Change::Appended { from } if *from == list.len() => match part.get::<Vec<E>>() {
+        Change::Set => *list = delta.into_value()?,
+        Change::Appended { from } if *from == list.len() => match delta.get::<Vec<E>>() {
             Some(items) => list.extend_from_slice(items),
-            None => list.extend(part.into_value::<Vec<E>>()?),
+            None => list.extend(delta.into_value::<Vec<E>>()?),
         },
         Change::Spliced { edits } => {
-            let mut items = part.into_value::<Vec<E>>()?.into_iter();
+            let mut items = delta.into_value::<Vec<E>>()?.into_iter();
             for edit in edits {
-                let end =
-                    edit.at.checked_add(edit.removed).filter(|end| *end <= list.len()).ok_or_else(does_not_fit)?;
+                let end = edit.at.checked_add(edit.removed).filter(|end| *end <= list.len()).ok_or_else(mismatch)?;
                 list.splice(edit.at..end, items.by_ref().take(edit.inserted)).for_each(drop);
             }
         }
-        Change::Appended { .. } | Change::Merged { .. } => return Err(does_not_fit()),
+        Change::Appended { .. } | Change::Merged { .. } => return Err(mismatch()),
     }
     Ok(())
 }
@@ -67,13 +66,13 @@ fn truncate_to<E: FieldValue>(list: &[E]) -> UndoValue<Vec<E>> {
 macro_rules! list_reducer {
     () => {
         fn parse_update(value: Value) -> Result<OneOrMany<E>, Vec<ValidationError>> {
-            OneOrMany::read(value)
+            OneOrMany::parse(value)
         }
         fn delta(value: &Vec<E>, change: &Change) -> AnyValue {
-            list_part(value, change)
+            list_delta(value, change)
         }
-        fn apply_delta(value: &mut Vec<E>, change: &Change, part: AnyValue) -> Result<(), ValidationError> {
-            list_restore(value, change, part)
+        fn apply_delta(value: &mut Vec<E>, change: &Change, delta: AnyValue) -> Result<(), ValidationError> {
+            apply_list_delta(value, change, delta)
         }
     };
 }
@@ -97,7 +96,7 @@ impl<E: FieldValue> Reducer<Vec<E>> for Append {
     }
 }
 
-/// Appends items to a list that keeps the last `most`; moves the removed items into `evicted`.
+/// Appends items to a list that keeps the last `max`; moves the removed items into `evicted`.
 fn keep_last<E>(current: &mut Vec<E>, mut items: Vec<E>, max: usize, evicted: Option<&mut Vec<E>>) -> Change {
     if items.is_empty() {
         return Change::Unchanged;
@@ -106,18 +105,18 @@ fn keep_last<E>(current: &mut Vec<E>, mut items: Vec<E>, max: usize, evicted: Op
     items.drain(..items.len().saturating_sub(max));
     let inserted = items.len();
     let removed = (from + inserted).saturating_sub(max);
-    let going = current.drain(..removed);
+    let oldest = current.drain(..removed);
     match evicted {
-        Some(evicted) => evicted.extend(going),
-        None => drop(going),
+        Some(evicted) => evicted.extend(oldest),
+        None => drop(oldest),
     }
     current.append(&mut items);
     if removed == 0 {
         return Change::Appended { from };
     }
-    let front = Splice { at: 0, removed, inserted: 0 };
-    let back = Splice { at: from - removed, removed: 0, inserted };
-    Change::Spliced { edits: vec![front, back] }
+    let eviction = Splice { at: 0, removed, inserted: 0 };
+    let insertion = Splice { at: from - removed, removed: 0, inserted };
+    Change::Spliced { edits: vec![eviction, insertion] }
 }
 
 /// Appends items and keeps the last `N`.
@@ -137,11 +136,11 @@ impl<E: FieldValue, const N: usize> Reducer<Vec<E>> for KeepLast<N> {
     fn reduce_with_undo(
         current: &mut Vec<E>,
         input: OneOrMany<E>,
-        back: &mut Option<UndoValue<Vec<E>>>,
+        undo: &mut Option<UndoValue<Vec<E>>>,
     ) -> Result<Change, ValidationError> {
         let (before, mut evicted) = (current.len(), Vec::new());
         let change = keep_last(current, input.0, N, Some(&mut evicted));
-        *back = Some(UndoValue::Undo(Box::new(move |list| {
+        *undo = Some(UndoValue::Undo(Box::new(move |list| {
             list.truncate(before - evicted.len());
             list.splice(..0, evicted);
         })));

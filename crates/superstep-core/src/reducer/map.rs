@@ -105,16 +105,16 @@ where
     }
 
     fn delta(value: &BTreeMap<K, V>, change: &Change) -> AnyValue {
-        map_part(value, change)
+        map_delta(value, change)
     }
 
-    fn apply_delta(value: &mut BTreeMap<K, V>, change: &Change, part: AnyValue) -> Result<(), ValidationError> {
-        map_restore(value, change, part)
+    fn apply_delta(value: &mut BTreeMap<K, V>, change: &Change, delta: AnyValue) -> Result<(), ValidationError> {
+        apply_map_delta(value, change, delta)
     }
 }
 
 /// Returns the entries that a change set, or all entries if the whole map is new.
-pub(super) fn map_part<K, V>(value: &BTreeMap<K, V>, change: &Change) -> AnyValue
+pub(super) fn map_delta<K, V>(value: &BTreeMap<K, V>, change: &Change) -> AnyValue
 where
     K: FieldValue + Ord + Display,
     V: FieldValue,
@@ -125,17 +125,17 @@ where
 }
 
 /// Replays a change of a map.
-pub(super) fn map_restore<K, V>(
+pub(super) fn apply_map_delta<K, V>(
     value: &mut BTreeMap<K, V>,
     change: &Change,
-    part: AnyValue,
+    delta: AnyValue,
 ) -> Result<(), ValidationError>
 where
     K: FieldValue + Ord + Display,
     V: FieldValue,
 {
-    let Change::Merged { removed, .. } = change else { return super::restore_full_value(value, change, part) };
+    let Change::Merged { removed, .. } = change else { return super::restore_full_value(value, change, delta) };
     value.retain(|key, _| !removed.contains(&key.to_string()));
-    value.extend(part.into_value::<BTreeMap<K, V>>()?);
+    value.extend(delta.into_value::<BTreeMap<K, V>>()?);
     Ok(())
 }

@@ -26,16 +26,16 @@ impl Reducer<Messages> for AddMessages {
     fn delta(value: &Messages, change: &Change) -> AnyValue {
         AnyValue::native(value.delta(change))
     }
-    fn apply_delta(value: &mut Messages, change: &Change, part: AnyValue) -> Result<(), ValidationError> {
-        value.apply_delta(change, part.into_value::<Vec<Arc<Message>>>()?)
+    fn apply_delta(value: &mut Messages, change: &Change, delta: AnyValue) -> Result<(), ValidationError> {
+        value.apply_delta(change, delta.into_value::<Vec<Arc<Message>>>()?)
     }
     fn reduce_with_undo(
         current: &mut Messages,
         input: MessageUpdates,
-        back: &mut Option<UndoValue<Messages>>,
+        undo: &mut Option<UndoValue<Messages>>,
     ) -> Result<Change, ValidationError> {
         let before = current.len();
-        *back = Some(match current.is_append_only(&input) {
+        *undo = Some(match current.is_append_only(&input) {
             // A clone would share the list, and then every append would copy its last chunk.
             true => UndoValue::Undo(Box::new(move |messages| messages.truncate(before))),
             false => UndoValue::Value(current.clone()),

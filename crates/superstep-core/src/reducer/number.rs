@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::list::{list_part, list_restore};
+use super::list::{apply_list_delta, list_delta};
 use super::{FieldValue, OneOrMany, Reducer, UndoValue, restore_full_value};
 use crate::change::Change;
 use crate::validation_error::ValidationError;
@@ -39,7 +39,7 @@ pub trait Addable: FieldValue {
     /// # Errors
     /// Returns all validation errors, with JSON pointers below the field.
     fn parse_update(value: Value) -> Result<Self::Input, Vec<ValidationError>> {
-        crate::field::read(value)
+        crate::field::parse_json(value)
     }
     /// Returns the data that undoes the next addition.
     fn undo_value(&self) -> UndoValue<Self> {
@@ -58,7 +58,7 @@ macro_rules! full_value {
     };
 }
 
-macro_rules! whole_numbers_add {
+macro_rules! integers_add {
     ($($number:ty),*) => {$(
         impl Addable for $number {
             type Input = $number;
@@ -75,7 +75,7 @@ macro_rules! whole_numbers_add {
         }
     )*};
 }
-whole_numbers_add!(i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize);
+integers_add!(i8, i16, i32, i64, i128, isize, u8, u16, u32, u64, u128, usize);
 
 macro_rules! floats_add {
     ($($number:ty),*) => {$(
@@ -109,13 +109,13 @@ impl<E: FieldValue> Addable for Vec<E> {
         super::Append::reduce(self, input)
     }
     fn delta(&self, change: &Change) -> AnyValue {
-        list_part(self, change)
+        list_delta(self, change)
     }
     fn apply_delta(&mut self, change: &Change, delta: AnyValue) -> Result<(), ValidationError> {
-        list_restore(self, change, delta)
+        apply_list_delta(self, change, delta)
     }
     fn parse_update(value: Value) -> Result<OneOrMany<E>, Vec<ValidationError>> {
-        OneOrMany::read(value)
+        OneOrMany::parse(value)
     }
     fn undo_value(&self) -> UndoValue<Self> {
         <super::Append as Reducer<Self>>::undo_value(self)

@@ -69,12 +69,12 @@ fn start(topology: &Topology) -> Position {
 
 /// Finishes these tasks and returns the next tasks.
 fn finish(topology: &Topology, position: &mut Position, tasks: &[(&str, Routing)]) -> String {
-    let finished = tasks.iter().map(|(name, leads)| (topology.find_node(name), leads.clone()));
+    let finished = tasks.iter().map(|(name, routing)| (topology.find_node(name), routing.clone()));
     schedule_next(topology, position, finished);
     next_tasks(topology, position)
 }
 
-/// Runs at most `most` supersteps in which every task follows its edges, and returns the tasks of each.
+/// Runs at most `max` supersteps in which every task follows its edges, and returns the tasks of each.
 fn walk(topology: &Topology, max: usize) -> Vec<String> {
     let mut position = start(topology);
     let mut steps = Vec::new();
@@ -191,13 +191,13 @@ fn due_tasks_have_a_fixed_order() {
         let mut builder = graph(&["s", "b", "a"], &["> s", "s s", "s b"], &[]);
         builder.compat(compat);
         let topology = builder.compile().unwrap();
-        let mut leads = goto(&topology, &["a", "b"]);
-        leads.follow_edges = true;
-        leads
+        let mut routing = goto(&topology, &["a", "b"]);
+        routing.follow_edges = true;
+        routing
             .targets
             .extend([("a", 0), ("b", 1), ("a", 2), ("b", 3)].map(|(name, payload)| send(&topology, name, payload)));
         let mut position = start(&topology);
-        assert_eq!(finish(&topology, &mut position, &[("s", leads)]), expected, "{compat:?}");
+        assert_eq!(finish(&topology, &mut position, &[("s", routing)]), expected, "{compat:?}");
     }
 }
 

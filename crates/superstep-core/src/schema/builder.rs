@@ -9,7 +9,7 @@ use super::{Schema, TypeChecks, UnknownFields};
 use crate::canonical::sorted_entries;
 use crate::dynamic_state::{DefaultValue, DynamicField, DynamicReducer, DynamicStateOps, json_schema};
 use crate::error::{Diagnostic, Error, ErrorCode, Result};
-use crate::field::{ConflictPolicy, Field, FieldFlags, read};
+use crate::field::{ConflictPolicy, Field, FieldFlags, parse_json};
 use crate::id::FieldId;
 use crate::json_reducer::JsonReducer;
 use crate::message::Messages;
@@ -22,8 +22,8 @@ mod field_options;
 #[must_use = "a field has no effect until it is added to a schema"]
 pub struct FieldBuilder {
     name: Arc<str>,
-    kind: FieldType,
-    rule: Option<DynamicReducer>,
+    field_type: FieldType,
+    reducer: Option<DynamicReducer>,
     default: Option<DefaultValue>,
     flags: FieldFlags,
     conflict: Option<ConflictPolicy>,
@@ -36,8 +36,8 @@ pub struct FieldBuilder {
 pub fn field(name: impl Into<Arc<str>>) -> FieldBuilder {
     FieldBuilder {
         name: name.into(),
-        kind: FieldType::Any,
-        rule: None,
+        field_type: FieldType::Any,
+        reducer: None,
         default: None,
         flags: FieldFlags::default(),
         conflict: None,
@@ -50,7 +50,7 @@ pub fn field(name: impl Into<Arc<str>>) -> FieldBuilder {
 impl FieldBuilder {
     /// Sets the type.
     pub fn field_type(mut self, field_type: FieldType) -> Self {
-        self.kind = field_type;
+        self.field_type = field_type;
         self
     }
 
@@ -61,13 +61,13 @@ impl FieldBuilder {
 
     fn reducer_value(mut self, name: &Value) -> Self {
         if name == "add_messages" {
-            self.rule = Some(DynamicReducer::Messages);
+            self.reducer = Some(DynamicReducer::Messages);
             return self;
         }
         match JsonReducer::from_data(name) {
             Ok(JsonReducer::SetOnce) => self.flags.set_once = true,
             Ok(JsonReducer::OneOf(values)) => self.one_of = values,
-            Ok(reducer) => self.rule = Some(DynamicReducer::Named(reducer)),
+            Ok(reducer) => self.reducer = Some(DynamicReducer::Named(reducer)),
             Err(error) => self.diagnostics.push(error.with_pointer("/reducer")),
         }
         self
@@ -78,7 +78,7 @@ impl FieldBuilder {
         mut self,
         reduce: impl Fn(Value, Value) -> Result<Value, ValidationError> + Send + Sync + 'static,
     ) -> Self {
-        self.rule = Some(DynamicReducer::Custom(Arc::new(reduce)));
+        self.reducer = Some(DynamicReducer::Custom(Arc::new(reduce)));
         self
     }
 
@@ -147,18 +147,19 @@ impl FieldBuilder {
 
     /// Returns all mistakes in the field, with pointers below its name.
     fn diagnostics(&self, types: TypeChecks) -> Vec<Diagnostic> {
-        let is_messages = matches!(self.rule, Some(DynamicReducer::Messages)) || self.kind == FieldType::Messages;
+        let is_messages =
+            matches!(self.reducer, Some(DynamicReducer::Messages)) || self.field_type == FieldType::Messages;
         let default = match &self.default {
             Some(DefaultValue::Value(value)) if !value.is_null() => Some(value.clone()),
             _ => None,
         };
         let checked = match default {
-            Some(value) if is_messages => read::<Messages>(value).map(drop),
-            Some(value) if types == TypeChecks::Enforce => self.kind.check(&value),
+            Some(value) if is_messages => parse_json::<Messages>(value).map(drop),
+            Some(value) if types == TypeChecks::Enforce => self.field_type.check(&value),
             _ => Ok(()),
         };
         let errors = checked.err().unwrap_or_default();
-        let is_list = matches!(self.kind, FieldType::Any | FieldType::Array | FieldType::Messages);
+        let is_list = matches!(self.field_type, FieldType::Any | FieldType::Array | FieldType::Messages);
         let type_error = (is_messages && !is_list).then(|| {
             ValidationError::new("the reducer `add_messages` requires a message list")
                 .with_help("give the field the type `messages`")
@@ -172,43 +173,44 @@ impl FieldBuilder {
             .cloned()
             .chain(type_error)
             .chain(in_default)
-            .map(|error| super::below(&self.name, error))
+            .map(|error| super::diagnostic_below(&self.name, error))
             .collect()
     }
 
     fn build(self, index: usize, types: TypeChecks, conflict: ConflictPolicy) -> (Field, Arc<DynamicField>) {
         // With an explicit `replace` the last of several writes wins; without a reducer they are a conflict.
-        let is_named = self.rule.is_some();
-        let rule = self.rule.unwrap_or(match self.kind {
+        let has_reducer = self.reducer.is_some();
+        let reducer = self.reducer.unwrap_or(match self.field_type {
             FieldType::Messages => DynamicReducer::Messages,
             _ => DynamicReducer::Named(JsonReducer::Replace),
         });
-        let reducer = match &rule {
-            DynamicReducer::Named(JsonReducer::Replace) if !is_named => None,
+        let reducer_name = match &reducer {
+            DynamicReducer::Named(JsonReducer::Replace) if !has_reducer => None,
             DynamicReducer::Named(reducer) => Some(reducer.name()),
             DynamicReducer::Custom(_) => Some("custom".to_owned()),
             DynamicReducer::Messages => Some("add_messages".to_owned()),
         };
-        let kind = if matches!(rule, DynamicReducer::Messages) { FieldType::Messages } else { self.kind };
-        let checked = types != TypeChecks::Off && !matches!(kind, FieldType::Any | FieldType::Messages);
+        let field_type =
+            if matches!(reducer, DynamicReducer::Messages) { FieldType::Messages } else { self.field_type };
+        let checked = types != TypeChecks::Off && !matches!(field_type, FieldType::Any | FieldType::Messages);
         let fallible = checked
             || !self.one_of.is_empty()
             || self.range.is_some()
-            || match &rule {
+            || match &reducer {
                 DynamicReducer::Named(reducer) => reducer.is_fallible(),
                 DynamicReducer::Custom(_) | DynamicReducer::Messages => true,
             };
         let default = self.default.clone().unwrap_or(DefaultValue::Value(Value::Null));
-        let ops = Arc::new(DynamicField { index, kind: kind.clone(), rule, types, default });
-        let shown_default = self.default.as_ref().map(DefaultValue::make);
-        let json_schema = json_schema(&kind);
+        let ops = Arc::new(DynamicField { index, field_type: field_type.clone(), reducer, types, default });
+        let default_json = self.default.as_ref().map(DefaultValue::make);
+        let json_schema = json_schema(&field_type);
         let conflict = self.conflict.unwrap_or(conflict);
         let Self { name, flags, one_of, range, .. } = self;
         let field = Field {
             name,
-            field_type: kind,
-            reducer,
-            default: shown_default,
+            field_type,
+            reducer: reducer_name,
+            default: default_json,
             flags,
             conflict,
             one_of,
@@ -331,7 +333,7 @@ impl SchemaBuilder {
     /// # Errors
     /// Returns an error that lists every mistake with its JSON pointer.
     pub fn build(mut self) -> Result<Arc<Schema>> {
-        self.diagnostics.extend(super::name_problems(self.fields.iter().map(|field| &field.name)));
+        self.diagnostics.extend(super::name_diagnostics(self.fields.iter().map(|field| &field.name)));
         self.diagnostics.extend(self.fields.iter().flat_map(|field| field.diagnostics(self.types)));
         if !self.diagnostics.is_empty() {
             return Err(Error::with_diagnostics(
@@ -343,12 +345,12 @@ impl SchemaBuilder {
         let names: BTreeMap<Arc<str>, usize> =
             self.fields.iter().enumerate().map(|(index, field)| (field.name.clone(), index)).collect();
         let declared = self.fields.len();
-        let allows_more = self.unknown == UnknownFields::Allow;
-        let extras = allows_more.then(|| field("__extras__").reducer("merge").default(Value::Object(Map::new())));
+        let allows_undeclared = self.unknown == UnknownFields::Allow;
+        let extras = allows_undeclared.then(|| field("__extras__").reducer("merge").default(Value::Object(Map::new())));
         let built = self.fields.into_iter().chain(extras).enumerate();
         let (mut fields, ops): (Vec<Field>, Vec<Arc<DynamicField>>) =
             built.map(|(index, field)| field.build(index, self.types, self.conflict)).unzip();
-        let extras = allows_more.then(|| fields.pop()).flatten();
+        let extras = allows_undeclared.then(|| fields.pop()).flatten();
         let ops = Arc::new(DynamicStateOps { names: Arc::new(names), fields: ops });
         let mut schema = Schema::new(self.name, self.version, fields, ops)?;
         if let Some(extras) = extras {

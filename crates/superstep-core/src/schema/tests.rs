@@ -16,7 +16,7 @@ fn build(map: Value) -> Arc<Schema> {
 
 /// Returns pointer, message and help of every mistake in a schema.
 fn diagnostics(map: &Value) -> Vec<(String, String, String)> {
-    let error = Schema::from_json("state", map).expect_err("refused");
+    let error = Schema::from_json("state", map).expect_err("rejected");
     assert_eq!(error.code(), ErrorCode::InvalidGraph);
     listed(error.diagnostics())
 }
@@ -28,11 +28,11 @@ fn listed(diagnostics: &[Diagnostic]) -> Vec<(String, String, String)> {
     diagnostics.iter().map(row).collect()
 }
 
-fn facts(diagnostics: &[Diagnostic]) -> Vec<(String, String)> {
+fn pointers_and_messages(diagnostics: &[Diagnostic]) -> Vec<(String, String)> {
     listed(diagnostics).into_iter().map(|(pointer, message, _)| (pointer, message)).collect()
 }
 
-fn own(rows: &[(&str, &str)]) -> Vec<(String, String)> {
+fn owned_rows(rows: &[(&str, &str)]) -> Vec<(String, String)> {
     rows.iter().map(|(pointer, message)| ((*pointer).to_owned(), (*message).to_owned())).collect()
 }
 
@@ -42,15 +42,15 @@ fn object(value: Value) -> Map<String, Value> {
 
 /// Applies a JSON update of a node, and returns the state, the warnings and the new written fields.
 fn write(schema: &Schema, update: Value) -> Result<(Value, Vec<String>), Error> {
-    let mut notes = Vec::new();
-    let read = schema.update_from_json(object(update), &mut notes);
+    let mut warnings = Vec::new();
+    let parsed = schema.update_from_json(object(update), &mut warnings);
     let update =
-        read.map_err(|diagnostics| Error::with_diagnostics(ErrorCode::TypeMismatch, "refused", diagnostics))?;
+        parsed.map_err(|diagnostics| Error::with_diagnostics(ErrorCode::TypeMismatch, "refused", diagnostics))?;
     let (mut state, mut written) = (schema.initial_state(), FieldSet::default());
     let updates = [TaskUpdate { node: "a".into(), update }];
     let applied = apply(schema, &mut state, &mut written, updates, ApplyOptions::default())?;
-    notes.extend(applied.warnings.into_iter().map(|(_, message)| message));
-    Ok((schema.to_json(&*state).expect("data"), notes))
+    warnings.extend(applied.warnings.into_iter().map(|(_, message)| message));
+    Ok((schema.to_json(&*state).expect("data"), warnings))
 }
 
 /// R-GRA-2, R-GRA-5, R-GRA-8: only the name is required; without a type any value is accepted, without a reducer
@@ -70,8 +70,8 @@ fn a_field_needs_only_a_name() {
         ])
     );
     for value in [json!(null), json!(1), json!("a"), json!([1, "a"]), json!({ "a": null }), json!(true)] {
-        let (state, notes) = write(&schema, json!({ "bare": value })).expect("any value");
-        assert_eq!((&state["bare"], notes.len()), (&value, 0));
+        let (state, warnings) = write(&schema, json!({ "bare": value })).expect("any value");
+        assert_eq!((&state["bare"], warnings.len()), (&value, 0));
     }
 }
 
@@ -112,15 +112,15 @@ fn bad_names_are_listed_all_at_once() {
         .field(field("a/b").reducer("ad"))
         .field(field("ok").range(Some(2.0), Some(1.0)))
         .build()
-        .expect_err("refused");
-    let expected = own(&[
+        .expect_err("rejected");
+    let expected = owned_rows(&[
         ("/", "the name of a field is empty"),
         ("/__x", "field name `__x` is reserved: names must not start with `__`"),
         ("/a~1b", "duplicate field `a/b`"),
         ("/a~1b/reducer", "unknown reducer `ad`"),
         ("/ok", "the range from 2 to 1 is empty"),
     ]);
-    assert_eq!(facts(error.diagnostics()), expected);
+    assert_eq!(pointers_and_messages(error.diagnostics()), expected);
 }
 
 /// R-GRA-6: every type has its form in a schema, and rejects values of other types.
@@ -145,7 +145,7 @@ fn every_type_is_declared_and_enforced() {
         let schema = build(json!({ "x": { "type": kind } }));
         assert_eq!(write(&schema, json!({ "x": good })).expect("it fits").0["x"], good, "{kind}");
         if let Some(bad) = bad {
-            let error = write(&schema, json!({ "x": bad })).expect_err("refused");
+            let error = write(&schema, json!({ "x": bad })).expect_err("rejected");
             assert!(error.diagnostics()[0].pointer.starts_with("/x"), "{kind}: {error}");
         }
     }
@@ -169,7 +169,7 @@ fn types_are_enforced_warned_of_or_left_alone() {
         let applied = apply(schema, &mut state, &mut FieldSet::default(), updates, ApplyOptions::default());
         applied.map(|applied| (schema.to_json(&*state).expect("data")["count"].clone(), applied.warnings))
     };
-    let error = raw(&schema(TypeChecks::Enforce)).expect_err("refused");
+    let error = raw(&schema(TypeChecks::Enforce)).expect_err("rejected");
     assert_eq!(error.code(), ErrorCode::TypeMismatch);
     assert_eq!(error.to_string(), "error[SS-005]: node `counter`: field `count`: expected integer, found string");
     let (value, warnings) = raw(&schema(TypeChecks::Warn)).expect("taken");
@@ -182,7 +182,7 @@ fn types_are_enforced_warned_of_or_left_alone() {
 #[test]
 fn a_reduced_value_of_another_type_is_rejected() {
     let schema = build(json!({ "count": { "type": "integer", "reducer": "append", "default": 1 } }));
-    let error = write(&schema, json!({ "count": 2 })).expect_err("refused");
+    let error = write(&schema, json!({ "count": 2 })).expect_err("rejected");
     assert_eq!(error.to_string(), "error[SS-005]: node `a`: field `count`: expected integer, found array");
 }
 
@@ -200,9 +200,9 @@ fn every_state_has_its_own_defaults() {
     let default_of = |state: &Arc<AnyState>| schema.to_json(&**state).expect("data")["fresh"].clone();
     assert_ne!(default_of(&first), default_of(&second));
     let mut changed = first.clone();
-    let mut notes = Vec::new();
+    let mut warnings = Vec::new();
     let update = object(json!({ "deep": { "list": [[1, 2]], "map": { "a": { "b": 1 } } } }));
-    let update = schema.update_from_json(update, &mut notes).expect("it fits");
+    let update = schema.update_from_json(update, &mut warnings).expect("it fits");
     let updates = [TaskUpdate { node: "a".into(), update }];
     apply(&schema, &mut changed, &mut FieldSet::default(), updates, ApplyOptions::default()).expect("applied");
     let deep = |state: &Arc<AnyState>| schema.to_json(&**state).expect("data")["deep"].clone();
@@ -344,16 +344,16 @@ fn the_initial_state_has_every_field() {
     let schema = build(json!({ "items": { "default": [] }, "count": { "default": 0 }, "status": {} }));
     let state = schema.initial_state();
     assert_eq!(schema.to_json(&*state).expect("data"), json!({ "items": [], "count": 0, "status": null }));
-    let record = state.downcast_ref::<DynamicState>().expect("a record");
-    assert_eq!(*record.get("items"), json!([]));
-    assert_eq!(*record.get("nothing"), json!(null));
+    let dynamic_state = state.downcast_ref::<DynamicState>().expect("a dynamic state");
+    assert_eq!(*dynamic_state.get("items"), json!([]));
+    assert_eq!(*dynamic_state.get("nothing"), json!(null));
 }
 
 /// R-GRA-47: an unknown key is rejected with the nearest name, or with all names.
 #[test]
 fn an_unknown_field_is_rejected_with_the_nearest_name() {
     let schema = unknown(UnknownFields::Reject);
-    let rejections = |update| listed(&schema.update_from_json(object(update), &mut Vec::new()).expect_err("refused"));
+    let rejections = |update| listed(&schema.update_from_json(object(update), &mut Vec::new()).expect_err("rejected"));
     let row = |pointer: &str, message: &str, help: &str| vec![(pointer.into(), message.into(), help.into())];
     assert_eq!(rejections(json!({ "statsu": 1 })), row("/statsu", "no field `statsu`", "did you mean `status`?"));
     assert_eq!(rejections(json!({ "a/b": 1 })), row("/a~1b", "no field `a/b`", "the fields are `status`"));
@@ -364,12 +364,12 @@ fn an_unknown_field_is_rejected_with_the_nearest_name() {
 #[test]
 fn unknown_fields_are_retained_or_dropped_as_configured() {
     let update = json!({ "status": "open", "color": ["red"], "size": { "__overwrite__": 3 } });
-    let (state, notes) = write(&allowing(), update.clone()).expect("kept");
-    assert_eq!((state, notes.len()), (json!({ "status": "open", "color": ["red"], "size": 3 }), 0));
-    let (state, notes) = write(&unknown(UnknownFields::Drop), update).expect("dropped");
+    let (state, warnings) = write(&allowing(), update.clone()).expect("kept");
+    assert_eq!((state, warnings.len()), (json!({ "status": "open", "color": ["red"], "size": 3 }), 0));
+    let (state, warnings) = write(&unknown(UnknownFields::Drop), update).expect("dropped");
     assert_eq!(state, json!({ "status": "open" }));
     let dropped = |name: &str| format!("field `{name}` is not in schema `state` and was dropped");
-    assert_eq!(notes, [dropped("color"), dropped("size")]);
+    assert_eq!(warnings, [dropped("color"), dropped("size")]);
 }
 
 /// R-GRA-47: an allowed undeclared field can be read by name.
@@ -377,9 +377,9 @@ fn unknown_fields_are_retained_or_dropped_as_configured() {
 fn an_allowed_field_is_read_by_its_name() {
     let schema = allowing();
     let state = schema.state_from_json(object(json!({ "status": "open", "color": "red" }))).expect("read");
-    let record = state.downcast_ref::<DynamicState>().expect("a record");
-    assert_eq!(*record.get("color"), json!("red"));
-    assert_eq!(record.to_json(), json!({ "status": "open", "color": "red" }));
+    let dynamic_state = state.downcast_ref::<DynamicState>().expect("a dynamic state");
+    assert_eq!(*dynamic_state.get("color"), json!("red"));
+    assert_eq!(dynamic_state.to_json(), json!({ "status": "open", "color": "red" }));
 }
 
 /// R-GRA-50: unknown keys and wrong types are all listed, each with a JSON pointer.
@@ -396,16 +396,16 @@ fn everything_wrong_with_an_update_is_listed_at_once() {
         "count": "1", "person": { "age": "old" }, "satus": 1, "status": { "__overwrite__": 4 },
         "talk": [{ "role": "user", "content": "hi" }, { "role": "cat", "content": "miau" }],
     });
-    let mut notes = Vec::new();
-    let diagnostics = schema.update_from_json(object(update), &mut notes).expect_err("refused");
-    let expected = own(&[
+    let mut warnings = Vec::new();
+    let diagnostics = schema.update_from_json(object(update), &mut warnings).expect_err("rejected");
+    let expected = owned_rows(&[
         ("/count", "expected integer, found string"),
         ("/person", "missing \"name\""),
         ("/person/age", "expected integer, found string"),
         ("/satus", "no field `satus`"),
         ("/status", "expected string, found integer"),
     ]);
-    assert_eq!(facts(&diagnostics)[..5], expected);
+    assert_eq!(pointers_and_messages(&diagnostics)[..5], expected);
     assert!(diagnostics.len() == 6 && diagnostics[5].pointer.starts_with("/talk"), "{diagnostics:?}");
 }
 
@@ -434,7 +434,7 @@ fn json_and_toml_give_the_same_schema() {
     let toml = Schema::from_toml("state", toml).expect("a schema");
     assert_eq!(json.describe(), toml.describe());
     assert_eq!(json.json_schema(|_| true), toml.json_schema(|_| true));
-    let error = Schema::from_toml("state", "count = {").expect_err("refused");
+    let error = Schema::from_toml("state", "count = {").expect_err("rejected");
     assert_eq!(error.code(), ErrorCode::InvalidGraph);
 }
 
@@ -442,26 +442,25 @@ fn json_and_toml_give_the_same_schema() {
 #[test]
 fn an_unreadable_state_is_rejected_entirely() {
     let schema = build(json!({ "count": { "type": "integer" }, "talk": { "type": "messages" } }));
-    let read = |state| schema.state_from_json(object(state)).map(|_| ()).expect_err("refused");
-    let error = read(json!({ "count": "1", "talk": [{ "role": "cat" }], "cuont": 1 }));
+    let parse_error = |state| schema.state_from_json(object(state)).map(|_| ()).expect_err("rejected");
+    let error = parse_error(json!({ "count": "1", "talk": [{ "role": "cat" }], "cuont": 1 }));
     let pointers: Vec<&str> = error.diagnostics().iter().map(|diagnostic| &*diagnostic.pointer).collect();
     assert_eq!(pointers, ["/count", "/cuont", "/talk/0"]);
 }
 
 fn any_state() -> impl Strategy<Value = Value> {
     let value = crate::json_reducer::tests::any_value;
-    let talk = prop::collection::vec(("[ab]{1,3}", "[xyz ]{0,4}"), 0..4).prop_map(|rows| {
+    let messages = prop::collection::vec(("[ab]{1,3}", "[xyz ]{0,4}"), 0..4).prop_map(|rows| {
         let message = |(id, text): (String, String)| json!({ "id": id, "role": "user", "content": text });
         let unique: BTreeMap<String, Value> = rows.into_iter().map(|row| (row.0.clone(), message(row))).collect();
         unique.into_values().collect::<Value>()
     });
-    (value(), value(), any::<Option<i64>>(), talk, prop::collection::btree_map("[mn/~]{1,2}", value(), 0..3)).prop_map(
-        |(any, list, count, talk, more)| {
-            let mut state = object(json!({ "any": any, "list": list, "count": count, "talk": talk }));
+    (value(), value(), any::<Option<i64>>(), messages, prop::collection::btree_map("[mn/~]{1,2}", value(), 0..3))
+        .prop_map(|(any, list, count, messages, more)| {
+            let mut state = object(json!({ "any": any, "list": list, "count": count, "talk": messages }));
             state.extend(more);
             Value::Object(state)
-        },
-    )
+        })
 }
 
 proptest! {
@@ -474,10 +473,10 @@ proptest! {
         });
         let schema =
             Schema::builder("state").fields_from_json(&fields).unknown_fields(UnknownFields::Allow).build().unwrap();
-        let read = schema.state_from_json(object(state.clone())).unwrap();
-        let written = schema.to_json(&*read).unwrap();
-        let again = schema.state_from_json(object(written.clone())).unwrap();
-        prop_assert_eq!(read.downcast_ref::<DynamicState>().unwrap(), again.downcast_ref::<DynamicState>().unwrap());
+        let parsed = schema.state_from_json(object(state.clone())).unwrap();
+        let written = schema.to_json(&*parsed).unwrap();
+        let reparsed = schema.state_from_json(object(written.clone())).unwrap();
+        prop_assert_eq!(parsed.downcast_ref::<DynamicState>().unwrap(), reparsed.downcast_ref::<DynamicState>().unwrap());
         for name in ["any", "list", "count"] {
             prop_assert_eq!(written[name].to_string(), state[name].to_string());
         }

@@ -137,35 +137,48 @@ impl<T: Default> InitialValue for T {
 }
 
 /// Declares a saved field with the reducer `R`.
-pub fn tracked_field<S, T, R>(declared: FieldDeclaration, access: FieldAccess<S, T>, shape: FieldTypeInfo<T>) -> Field
+pub fn tracked_field<S, T, R>(
+    declaration: FieldDeclaration,
+    access: FieldAccess<S, T>,
+    type_info: FieldTypeInfo<T>,
+) -> Field
 where
     S: 'static,
     T: FieldValue,
     R: Reducer<T>,
 {
     let initial = (access.initial)();
-    let default = if (shape.is_absent)(&initial) { None } else { serde_json::to_value(&initial).ok() };
+    let default = if (type_info.is_absent)(&initial) { None } else { serde_json::to_value(&initial).ok() };
     let is_messages = TypeId::of::<T>() == TypeId::of::<Messages>();
     let kind = is_messages.then_some(FieldType::Messages);
-    let ops = Arc::new(TypedField::<S, T, R>::new(access, shape.is_absent));
+    let ops = Arc::new(TypedField::<S, T, R>::new(access, type_info.is_absent));
     let reducer = Some(R::name()).filter(|name| name != "replace");
-    let field = field(declared, kind, shape.json_schema, ops);
+    let field = field(declaration, kind, type_info.json_schema, ops);
     Field { reducer, default, is_fallible: field.is_fallible || R::FALLIBLE, ..field }
 }
 
 /// Declares a field that is never saved.
-pub fn untracked_field<S, T>(declared: FieldDeclaration, access: FieldAccess<S, T>, shape: FieldTypeInfo<T>) -> Field
+pub fn untracked_field<S, T>(
+    declaration: FieldDeclaration,
+    access: FieldAccess<S, T>,
+    type_info: FieldTypeInfo<T>,
+) -> Field
 where
     S: 'static,
     T: Clone + Send + Sync + 'static,
 {
-    let field = field(declared, None, shape.json_schema, Arc::new(UntrackedField::new(access)));
+    let field = field(declaration, None, type_info.json_schema, Arc::new(UntrackedField::new(access)));
     // An untracked field rejects plain data.
     Field { is_fallible: true, ..field }
 }
 
-fn field(declared: FieldDeclaration, kind: Option<FieldType>, schema: Option<Value>, ops: Arc<dyn FieldOps>) -> Field {
-    let FieldDeclaration { name, flags, last_wins, one_of, range } = declared;
+fn field(
+    declaration: FieldDeclaration,
+    kind: Option<FieldType>,
+    schema: Option<Value>,
+    ops: Arc<dyn FieldOps>,
+) -> Field {
+    let FieldDeclaration { name, flags, last_wins, one_of, range } = declaration;
     let json_schema = schema.unwrap_or_else(|| Value::Object(Map::new()));
     Field {
         name: name.into(),
@@ -198,11 +211,11 @@ pub fn opaque<T: Clone + Send + Sync + 'static>(value: T) -> (WriteMode, AnyValu
 }
 
 /// Adds a write to an update.
-pub fn push(update: &mut Update, field: u32, (how, value): (WriteMode, AnyValue)) {
-    update.push(Write { field: FieldId(field), mode: how, value });
+pub fn push(update: &mut Update, field: u32, (mode, value): (WriteMode, AnyValue)) {
+    update.push(Write { field: FieldId(field), mode, value });
 }
 
 /// Adds a write to an update, in place of earlier ones to the same field.
-pub fn replace(update: &mut Update, field: u32, (how, value): (WriteMode, AnyValue)) {
-    update.replace(Write { field: FieldId(field), mode: how, value });
+pub fn replace(update: &mut Update, field: u32, (mode, value): (WriteMode, AnyValue)) {
+    update.replace(Write { field: FieldId(field), mode, value });
 }

@@ -141,15 +141,15 @@ impl Filter {
     #[must_use]
     pub fn matches(&self, value: &Value) -> bool {
         let ordered = |keys: &ValuePath, bound: &Value| keys.find(value).and_then(|actual| order(actual, bound));
-        let is = |keys: &ValuePath, expected: &Value| keys.find(value).is_some_and(|actual| same(actual, expected));
+        let equals = |keys: &ValuePath, expected: &Value| keys.find(value).is_some_and(|actual| same(actual, expected));
         match self {
-            Self::Eq(keys, expected) => is(keys, expected),
-            Self::Ne(keys, unwanted) => !is(keys, unwanted),
+            Self::Eq(keys, expected) => equals(keys, expected),
+            Self::Ne(keys, unwanted) => !equals(keys, unwanted),
             Self::Lt(keys, bound) => ordered(keys, bound) == Some(Ordering::Less),
             Self::Lte(keys, bound) => ordered(keys, bound).is_some_and(Ordering::is_le),
             Self::Gt(keys, bound) => ordered(keys, bound) == Some(Ordering::Greater),
             Self::Gte(keys, bound) => ordered(keys, bound).is_some_and(Ordering::is_ge),
-            Self::In(keys, expected) => expected.iter().any(|expected| is(keys, expected)),
+            Self::In(keys, expected) => expected.iter().any(|expected| equals(keys, expected)),
             Self::Exists(keys) => keys.find(value).is_some(),
             Self::All(filters) => filters.iter().all(|filter| filter.matches(value)),
             Self::Any(filters) => filters.iter().any(|filter| filter.matches(value)),

@@ -281,7 +281,7 @@ impl StoreOp {
 fn check_depth(value: &Value) -> Result<()> {
     let mut level = vec![value];
     for _ in 0..MAX_VALUE_DEPTH {
-        level = level.into_iter().flat_map(below).collect();
+        level = level.into_iter().flat_map(children).collect();
         if level.is_empty() {
             return Ok(());
         }
@@ -290,7 +290,7 @@ fn check_depth(value: &Value) -> Result<()> {
         .with_help("store its parts as separate items"))
 }
 
-fn below(value: &Value) -> Vec<&Value> {
+fn children(value: &Value) -> Vec<&Value> {
     match value {
         Value::Array(items) => items.iter().collect(),
         Value::Object(fields) => fields.values().collect(),
@@ -316,8 +316,8 @@ pub enum OpResult {
 macro_rules! operations {
     ($($name:ident: $kind:ty),*) => {$(
         impl From<$kind> for StoreOp {
-            fn from(asked: $kind) -> Self {
-                Self::$name(asked)
+            fn from(operation: $kind) -> Self {
+                Self::$name(operation)
             }
         }
     )*};

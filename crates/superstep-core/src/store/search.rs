@@ -12,7 +12,7 @@ use super::{Filter, IndexFields, Item, MatchSource, SearchItem, SearchOp, words}
 /// Saturation of the term frequency: further occurrences of a word count less (`k1` of BM25).
 const SATURATION: f64 = 1.2;
 /// Length normalisation: the influence of the text length on the score (`b` of BM25).
-const LENGTH: f64 = 0.75;
+const LENGTH_NORMALIZATION: f64 = 0.75;
 
 /// Maximum number of distinct words of a query: usual queries have fewer, and a pasted page would take long.
 const MAX_QUERY_WORDS: usize = 100;
@@ -46,7 +46,8 @@ impl SearchQuery {
 pub struct SearchCollector<'a> {
     filter: &'a Filter,
     words: Option<&'a [String]>,
-    part: (usize, usize),
+    /// Offset and limit.
+    page: (usize, usize),
     matches: Vec<ScoredItem>,
 }
 
@@ -67,7 +68,7 @@ impl<'a> SearchCollector<'a> {
             SearchQuery::Words(words) => Some(words.as_slice()),
             _ => None,
         };
-        Self { filter: &search.filter, words, part: (search.offset, search.limit), matches: Vec::new() }
+        Self { filter: &search.filter, words, page: (search.offset, search.limit), matches: Vec::new() }
     }
 
     /// Adds an item to a search without a query.
@@ -105,7 +106,7 @@ impl<'a> SearchCollector<'a> {
     /// Returns true if there are enough results, for a store that adds items in the final order.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.matches.len() >= self.part.0.saturating_add(self.part.1)
+        self.matches.len() >= self.page.0.saturating_add(self.page.1)
     }
 
     /// Returns the requested results, in order.
@@ -118,15 +119,15 @@ impl<'a> SearchCollector<'a> {
             }
             None => self.matches.iter().any(|hit| hit.score.is_some()).then_some(MatchSource::Vector),
         };
-        self.matches.sort_by(before);
-        let (offset, limit) = self.part;
-        let part = self.matches.into_iter().skip(offset).take(limit);
-        part.map(|hit| SearchItem { item: Arc::unwrap_or_clone(hit.item), score: hit.score, matched_by }).collect()
+        self.matches.sort_by(compare);
+        let (offset, limit) = self.page;
+        let page = self.matches.into_iter().skip(offset).take(limit);
+        page.map(|hit| SearchItem { item: Arc::unwrap_or_clone(hit.item), score: hit.score, matched_by }).collect()
     }
 }
 
 /// Orders the highest score first, the newest first without scores; then by name.
-fn before(a: &ScoredItem, b: &ScoredItem) -> Ordering {
+fn compare(a: &ScoredItem, b: &ScoredItem) -> Ordering {
     let by_score = match (a.score, b.score) {
         (Some(a), Some(b)) => b.total_cmp(&a),
         _ => b.item.updated_at.cmp(&a.item.updated_at),
@@ -143,11 +144,12 @@ fn score(matches: &mut [ScoredItem], words: usize) {
     let weights: Vec<f64> = (0..words).map(|word| (1.0 + total / (having(word).max(1) as f64)).ln()).collect();
     let max: f64 = weights.iter().sum::<f64>() * (SATURATION + 1.0);
     for hit in matches {
-        let damping = SATURATION * (1.0 - LENGTH + LENGTH * hit.length as f64 / mean.max(1.0));
-        let part = |(weight, count): (&f64, &u32)| {
+        let damping =
+            SATURATION * (1.0 - LENGTH_NORMALIZATION + LENGTH_NORMALIZATION * hit.length as f64 / mean.max(1.0));
+        let term = |(weight, count): (&f64, &u32)| {
             weight * f64::from(*count) * (SATURATION + 1.0) / (f64::from(*count) + damping)
         };
-        let sum: f64 = weights.iter().zip(&hit.counts).map(part).sum();
+        let sum: f64 = weights.iter().zip(&hit.counts).map(term).sum();
         hit.score = Some(sum / max);
     }
 }

@@ -13,14 +13,14 @@ use xxhash_rust::xxh3::xxh3_64;
 pub fn words(text: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
-    for sign in text.chars() {
-        if !sign.is_alphanumeric() || is_whole_word(sign) {
+    for character in text.chars() {
+        if !character.is_alphanumeric() || is_whole_word(character) {
             words.extend((!word.is_empty()).then(|| std::mem::take(&mut word)));
         }
-        if is_whole_word(sign) {
-            words.push(sign.to_string());
-        } else if sign.is_alphanumeric() {
-            word.extend(sign.to_lowercase());
+        if is_whole_word(character) {
+            words.push(character.to_string());
+        } else if character.is_alphanumeric() {
+            word.extend(character.to_lowercase());
         }
     }
     words.extend((!word.is_empty()).then_some(word));
@@ -28,8 +28,9 @@ pub fn words(text: &str) -> Vec<String> {
 }
 
 /// Returns true for kana and ideographs.
-fn is_whole_word(sign: char) -> bool {
-    matches!(u32::from(sign), 0x3041..=0x30ff | 0x3400..=0x4dbf | 0x4e00..=0x9fff | 0xf900..=0xfaff | 0x2_0000..=0x3_ffff)
+fn is_whole_word(character: char) -> bool {
+    let code = u32::from(character);
+    matches!(code, 0x3041..=0x30ff | 0x3400..=0x4dbf | 0x4e00..=0x9fff | 0xf900..=0xfaff | 0x2_0000..=0x3_ffff)
 }
 
 /// Returns the index term of a word: only ASCII letters and digits, so that no index splits it or interprets it as
@@ -46,8 +47,8 @@ mod tests {
     #[test]
     fn index_terms_are_alphanumeric() {
         for word in ["a", "ü", "x') OR 1=1 --", "\0", ""] {
-            let header = index_term(word);
-            assert!(header.len() == 9 && header.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{header}");
+            let term = index_term(word);
+            assert!(term.len() == 9 && term.bytes().all(|byte| byte.is_ascii_alphanumeric()), "{term}");
         }
     }
 

@@ -39,8 +39,8 @@ pub fn check<C, F>(
     F: Future<Output = ()> + Send + 'static,
 {
     drive(Box::pin(async move {
-        let store = open().into();
-        test(store).await;
+        let checkpointer = open().into();
+        test(checkpointer).await;
     }));
 }
 

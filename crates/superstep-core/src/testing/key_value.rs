@@ -15,7 +15,7 @@ use crate::port::{BoxFuture, KeyValue, MAX_KEY_BYTES, PutOptions};
 pub mod concurrency;
 
 /// TTL that is short enough to wait for.
-const MOMENT: Duration = Duration::from_millis(40);
+const SHORT_TTL: Duration = Duration::from_millis(40);
 
 /// Runs one check on an empty store.
 pub fn check<K: KeyValue, F: Future<Output = ()> + Send + 'static>(
@@ -37,8 +37,8 @@ async fn put_new<K: KeyValue>(store: &K, key: &str, value: &[u8]) -> bool {
     store.put(key, value, PutOptions { if_absent: true, ttl: None }).await.expect("putting works")
 }
 
-async fn put_for<K: KeyValue>(store: &K, key: &str, lasts: Duration) {
-    store.put(key, b"brief", PutOptions { if_absent: false, ttl: Some(lasts) }).await.expect("putting works");
+async fn put_with_ttl<K: KeyValue>(store: &K, key: &str, ttl: Duration) {
+    store.put(key, b"brief", PutOptions { if_absent: false, ttl: Some(ttl) }).await.expect("putting works");
 }
 
 async fn get<K: KeyValue>(store: &K, key: &str) -> Option<Vec<u8>> {
@@ -51,7 +51,7 @@ async fn list<K: KeyValue>(store: &K, prefix: &str) -> Vec<String> {
 
 /// Waits until a key has expired, by the clock of the store.
 #[expect(clippy::disallowed_methods, reason = "the backend's clock cannot be controlled")]
-async fn until_gone<K: KeyValue>(store: &K, key: &str) {
+async fn wait_until_expired<K: KeyValue>(store: &K, key: &str) {
     for _ in 0..2_000 {
         if get(store, key).await.is_none() {
             return;
@@ -113,10 +113,10 @@ pub async fn deleting_removes_what_is_named<K: KeyValue>(store: Arc<K>) {
 
 /// R-FWK-39: an expired key is absent for every method, and can be put as a new key.
 pub async fn an_expired_key_is_absent_for_every_method<K: KeyValue>(store: Arc<K>) {
-    put_for(&*store, "brief/1", MOMENT).await;
-    put_for(&*store, "brief/2", Duration::from_secs(3_600)).await;
+    put_with_ttl(&*store, "brief/1", SHORT_TTL).await;
+    put_with_ttl(&*store, "brief/2", Duration::from_secs(3_600)).await;
     put(&*store, "brief/3", b"lasting").await;
-    until_gone(&*store, "brief/1").await;
+    wait_until_expired(&*store, "brief/1").await;
     let keys = ["brief/1", "brief/2"].map(str::to_owned);
     let values = store.get_many(&keys).await.expect("getting works");
     assert_eq!(values, [None, Some(b"brief".to_vec())]);
@@ -130,13 +130,13 @@ pub async fn an_expired_key_is_absent_for_every_method<K: KeyValue>(store: Arc<K
 
 /// R-FWK-39: a repeated put replaces the TTL.
 pub async fn put_replaces_ttl<K: KeyValue>(store: Arc<K>) {
-    put_for(&*store, "kept", MOMENT).await;
+    put_with_ttl(&*store, "kept", SHORT_TTL).await;
     put(&*store, "kept", b"for ever").await;
-    put_for(&*store, "longer", MOMENT).await;
-    put_for(&*store, "longer", Duration::from_secs(3_600)).await;
+    put_with_ttl(&*store, "longer", SHORT_TTL).await;
+    put_with_ttl(&*store, "longer", Duration::from_secs(3_600)).await;
     put(&*store, "shorter", b"for ever").await;
-    put_for(&*store, "shorter", 2 * MOMENT).await;
-    until_gone(&*store, "shorter").await;
+    put_with_ttl(&*store, "shorter", 2 * SHORT_TTL).await;
+    wait_until_expired(&*store, "shorter").await;
     assert_eq!(list(&*store, "").await, ["kept", "longer"]);
     assert_eq!(get(&*store, "kept").await.as_deref(), Some(&b"for ever"[..]));
     assert_eq!(get(&*store, "longer").await.as_deref(), Some(&b"brief"[..]));
@@ -241,8 +241,8 @@ pub async fn long_values_round_trip<K: KeyValue>(store: Arc<K>) {
     for (seed, key) in (1..).zip(&keys) {
         assert!(put_new(&*store, key, &value(seed)).await);
     }
-    for (seed, got) in (1..).zip(store.get_many(&keys).await.expect("getting works")) {
-        assert!(got.is_some_and(|got| got == value(seed)), "value {seed} is another one");
+    for (seed, stored) in (1..).zip(store.get_many(&keys).await.expect("getting works")) {
+        assert!(stored.is_some_and(|stored| stored == value(seed)), "value {seed} is another one");
     }
 }
 

@@ -80,8 +80,8 @@ pub fn check<S, F>(
     S: Into<SharedStore>,
     F: Future<Output = ()> + Send + 'static,
 {
-    let opener = StoreFactory(Box::new(move |options| open(options).into()));
-    drive(Box::pin(async move { test(opener).await }));
+    let factory = StoreFactory(Box::new(move |options| open(options).into()));
+    drive(Box::pin(async move { test(factory).await }));
 }
 
 /// Returns the keys of results, in their order.
@@ -92,19 +92,19 @@ fn keys(hits: &[SearchItem]) -> Vec<&str> {
 /// Puts values under `00`, `01` and so on in the namespace `n`.
 async fn put_all(store: &SharedStore, values: &[Value]) {
     for (index, value) in values.iter().enumerate() {
-        store.put("n", name(index), value.clone()).await.expect("put");
+        store.put("n", key_at(index), value.clone()).await.expect("put");
     }
 }
 
 /// Returns the key of the value at an index.
-fn name(index: usize) -> String {
+fn key_at(index: usize) -> String {
     format!("{:02}", index)
 }
 
 /// Returns the indices of the values that a search finds, ascending.
 async fn search_indices(store: &SharedStore, search: SearchOp) -> Vec<usize> {
     let hits = store.search(search.limit(1_000)).await.expect("search");
-    let mut indices: Vec<usize> = keys(&hits).into_iter().map(|key| key.parse().expect("a place")).collect();
+    let mut indices: Vec<usize> = keys(&hits).into_iter().map(|key| key.parse().expect("an index")).collect();
     indices.sort_unstable();
     indices
 }

@@ -42,15 +42,15 @@ fn reflect(root: &Value, schema: &Value, depth: usize) -> Option<FieldType> {
     }
     for key in ["anyOf", "oneOf"] {
         if let Some(choices) = schema.get(key).and_then(Value::as_array) {
-            return common(choices.iter().filter_map(|choice| reflect(root, choice, depth - 1)));
+            return common_type(choices.iter().filter_map(|choice| reflect(root, choice, depth - 1)));
         }
     }
     if let Some([only]) = schema.get("allOf").and_then(Value::as_array).map(Vec::as_slice) {
         return reflect(root, only, depth - 1);
     }
     match schema.get("type") {
-        Some(Value::String(name)) => named(schema, name),
-        Some(Value::Array(names)) => common(names.iter().filter_map(|name| named(schema, name.as_str()?))),
+        Some(Value::String(name)) => type_of_name(schema, name),
+        Some(Value::Array(names)) => common_type(names.iter().filter_map(|name| type_of_name(schema, name.as_str()?))),
         _ => Some(FieldType::Any),
     }
 }
@@ -62,7 +62,7 @@ fn enumeration<'a>(values: impl Iterator<Item = &'a Value>) -> Option<FieldType>
 
 /// Returns the common type of several choices: enumerations are joined, equal types are merged, others have no
 /// common type.
-fn common(choices: impl Iterator<Item = FieldType>) -> Option<FieldType> {
+fn common_type(choices: impl Iterator<Item = FieldType>) -> Option<FieldType> {
     choices.reduce(|one, other| match (one, other) {
         (FieldType::Enum(mut values), FieldType::Enum(more)) => {
             values.extend(more);
@@ -73,7 +73,7 @@ fn common(choices: impl Iterator<Item = FieldType>) -> Option<FieldType> {
     })
 }
 
-fn named(schema: &Value, name: &str) -> Option<FieldType> {
+fn type_of_name(schema: &Value, name: &str) -> Option<FieldType> {
     Some(match name {
         "null" => return None,
         "boolean" => FieldType::Boolean,

@@ -9,10 +9,10 @@ use jsonschema::Validator;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::Value;
 
-use crate::types::{cut, kind, value_summary};
+use crate::types::{kind, truncate, value_summary};
 use crate::validation_error::ValidationError;
 
-/// A compiled JSON Schema; two are equal if their sources are.
+/// A compiled JSON Schema. Two of them are equal if their sources are.
 #[derive(Clone)]
 pub struct JsonSchemaValidator {
     source: Arc<Value>,
@@ -28,9 +28,9 @@ impl JsonSchemaValidator {
         let validator = jsonschema::options().offline().build(&source).map_err(|error| {
             let message = format!(
                 "not a valid JSON Schema: {}",
-                lower(&error.masked_with(value_summary(error.instance())).to_string())
+                lowercase_first(&error.masked_with(value_summary(error.instance())).to_string())
             );
-            ValidationError::new(cut(&message, MESSAGE)).with_pointer(error.instance_path().to_string())
+            ValidationError::new(truncate(&message, MAX_MESSAGE_LENGTH)).with_pointer(error.instance_path().to_string())
         })?;
         Ok(JsonSchemaValidator { source: Arc::new(source), validator: Arc::new(validator) })
     }
@@ -56,16 +56,16 @@ impl JsonSchemaValidator {
             return Vec::new();
         }
         let mut errors: Vec<ValidationError> =
-            self.validator.iter_errors(value).map(|error| fault(&error, format_value)).collect();
+            self.validator.iter_errors(value).map(|error| to_validation_error(&error, format_value)).collect();
         errors.sort_by(|a, b| (&a.pointer, &a.message).cmp(&(&b.pointer, &b.message)));
         errors.dedup();
         errors
     }
 }
 
-const MESSAGE: usize = 240;
+const MAX_MESSAGE_LENGTH: usize = 240;
 
-fn fault(error: &jsonschema::ValidationError<'_>, format_value: fn(&Value) -> String) -> ValidationError {
+fn to_validation_error(error: &jsonschema::ValidationError<'_>, format_value: fn(&Value) -> String) -> ValidationError {
     let message = match error.kind() {
         ValidationErrorKind::Type { kind: TypeKind::Single(expected) } => {
             format!("expected {expected}, found {}", kind(error.instance()))
@@ -75,15 +75,16 @@ fn fault(error: &jsonschema::ValidationError<'_>, format_value: fn(&Value) -> St
             format!("expected {}, found {}", names.join(" or "), kind(error.instance()))
         }
         ValidationErrorKind::Required { property } => format!("missing {}", value_summary(property)),
-        _ => lower(&error.masked_with(format_value(error.instance())).to_string()),
+        _ => lowercase_first(&error.masked_with(format_value(error.instance())).to_string()),
     };
-    ValidationError::new(cut(&message, MESSAGE)).with_pointer(error.instance_path().to_string())
+    ValidationError::new(truncate(&message, MAX_MESSAGE_LENGTH)).with_pointer(error.instance_path().to_string())
 }
 
-/// Messages of superstep begin in lower case; those of the validator do not always.
-fn lower(message: &str) -> String {
-    let mut letters = message.chars();
-    letters.next().map_or_else(String::new, |first| first.to_lowercase().chain(letters).collect())
+/// Converts the first character to lower case: messages of superstep begin in lower case, those of the validator do
+/// not always.
+fn lowercase_first(message: &str) -> String {
+    let mut characters = message.chars();
+    characters.next().map_or_else(String::new, |first| first.to_lowercase().chain(characters).collect())
 }
 
 impl PartialEq for JsonSchemaValidator {
@@ -138,7 +139,7 @@ mod tests {
     fn an_invalid_or_external_schema_is_rejected() {
         let rows = [json!({ "type": "intger" }), json!({ "$ref": "https://example.com/a.json" }), json!(3)];
         for schema in rows {
-            let error = JsonSchemaValidator::new(schema.clone()).expect_err("refused");
+            let error = JsonSchemaValidator::new(schema.clone()).expect_err("rejected");
             assert!(error.message.starts_with("not a valid JSON Schema: "), "{schema}: {}", error.message);
         }
     }

@@ -17,7 +17,7 @@ impl IndexedItem for Entry {
     }
 
     fn read(name: &str, bytes: &[u8]) -> Result<Vec<Self>, String> {
-        let text = std::str::from_utf8(bytes).map_err(|_| format!("{name} is no text"))?;
+        let text = std::str::from_utf8(bytes).map_err(|_| format!("{name} is not text"))?;
         Ok(text.lines().map(|line| Self(line.to_owned())).collect())
     }
 
@@ -27,12 +27,12 @@ impl IndexedItem for Entry {
 }
 
 /// Returns the number of files and items read, and the report of the rest.
-fn read(name: &str, bounds: ReadLimits) -> (usize, usize, Vec<String>) {
+fn read(name: &str, limits: ReadLimits) -> (usize, usize, Vec<String>) {
     let folder = empty_folder(name);
     for number in 0..6 {
         fs::write(folder.join(format!("{number}.list")), "lemons\nplums\n").unwrap();
     }
-    let index = FileIndex::<Entry>::open(&folder, bounds).unwrap();
+    let index = FileIndex::<Entry>::open(&folder, limits).unwrap();
     (index.files(), index.item_count(), index.skipped())
 }
 
@@ -40,18 +40,18 @@ fn read(name: &str, bounds: ReadLimits) -> (usize, usize, Vec<String>) {
 /// is reported.
 #[test]
 fn every_limit_applies_and_is_reported() {
-    let usual = ReadLimits::default();
-    for (name, bounds, files, message) in [
-        ("files", ReadLimits { files: 4, ..usual }, 4, "the limit of 4 files is reached"),
-        ("largest", ReadLimits { max_file_bytes: 12, ..usual }, 0, "it has 13 bytes; the maximum is 12"),
-        ("total", ReadLimits { total: 40, ..usual }, 3, "the limit of 40 bytes in total"),
-        ("things", ReadLimits { max_items: 5, ..usual }, 2, "the limit of 5 entries"),
+    let defaults = ReadLimits::default();
+    for (name, limits, files, message) in [
+        ("files", ReadLimits { files: 4, ..defaults }, 4, "the limit of 4 files is reached"),
+        ("largest", ReadLimits { max_file_bytes: 12, ..defaults }, 0, "it has 13 bytes; the maximum is 12"),
+        ("total", ReadLimits { total: 40, ..defaults }, 3, "the limit of 40 bytes in total"),
+        ("things", ReadLimits { max_items: 5, ..defaults }, 2, "the limit of 5 entries"),
     ] {
-        let (read, items, skipped) = read(&format!("bounds-{name}"), bounds);
+        let (read, items, skipped) = read(&format!("bounds-{name}"), limits);
         assert_eq!((read, items, skipped.len()), (files, files * 2, 6 - files), "{name}: {skipped:?}");
         assert!(skipped.iter().all(|skipped| skipped.contains(message)), "{name}: {skipped:?}");
     }
-    assert_eq!(read("bounds-none", usual), (6, 12, Vec::new()));
+    assert_eq!(read("bounds-none", defaults), (6, 12, Vec::new()));
 }
 
 /// R-SUG-20: skipped files are reported by name up to a limit, and then counted.

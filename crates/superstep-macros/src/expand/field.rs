@@ -40,8 +40,8 @@ impl<'a> ExpandedField<'a> {
     }
 }
 
-/// Returns the path of the function that creates the value of a new thread, and the function itself if it is not
-/// `DefaultValue`'s.
+/// Returns the path of the function that creates the value of a new thread, and the function itself unless it is
+/// `InitialValue::initial`.
 fn initial(state: &Ident, spec: &FieldSpec, index: usize) -> (TokenStream, TokenStream) {
     let ty = &spec.ty;
     let Some(default) = &spec.options.default else {
@@ -64,14 +64,14 @@ fn initial(state: &Ident, spec: &FieldSpec, index: usize) -> (TokenStream, Token
 fn schema_field(state: &Ident, spec: &FieldSpec, reducer: Option<&TokenStream>, initial: &TokenStream) -> TokenStream {
     let (ident, ty) = (&spec.ident, &spec.ty);
     let at = generated_span(ty.span());
-    let declared = declared(spec);
-    let make = match reducer {
+    let field_declaration = field_declaration(spec);
+    let constructor = match reducer {
         Some(reducer) => quote_spanned!(at=> tracked_field::<#state, #ty, #reducer>),
         None => quote_spanned!(at=> untracked_field::<#state, #ty>),
     };
     quote_spanned! {at=>
-        ::superstep::__private::state::derive::#make(
-            #declared,
+        ::superstep::__private::state::derive::#constructor(
+            #field_declaration,
             ::superstep::__private::field::FieldAccess {
                 get: |state: &#state| &state.#ident,
                 get_mut: |state: &mut #state| &mut state.#ident,
@@ -85,7 +85,7 @@ fn schema_field(state: &Ident, spec: &FieldSpec, reducer: Option<&TokenStream>, 
     }
 }
 
-fn declared(spec: &FieldSpec) -> TokenStream {
+fn field_declaration(spec: &FieldSpec) -> TokenStream {
     let (name, options) = (&spec.name, &spec.options);
     let set: Vec<Ident> = ["private", "set_once", "untracked", "required"]
         .into_iter()

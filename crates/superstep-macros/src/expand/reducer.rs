@@ -17,14 +17,14 @@ pub(super) fn reducer(state: &Ident, spec: &FieldSpec, index: usize) -> (TokenSt
     match &spec.reduce {
         None if spec.options.has("topic") => (quote!(::superstep::__private::reducer::Append), none),
         None => (quote!(::superstep::__private::reducer::Replace), none),
-        Some(ReducerSpec::Plain(word, name)) => (named(word, name), none),
+        Some(ReducerSpec::Plain(word, name)) => (reducer_path(word, name), none),
         Some(ReducerSpec::Count(word, name, count)) => {
-            let name = named(word, name);
+            let name = reducer_path(word, name);
             (quote!(#name<{ #count }>), none)
         }
         Some(ReducerSpec::MergeBy(word, key)) => {
             let hidden = format_ident!("__Key{index}{}", spec.ident.unraw());
-            let name = named(word, "MergeBy");
+            let name = reducer_path(word, "MergeBy");
             (quote!(#name<#hidden>), key_items(spec, &hidden, key))
         }
         Some(ReducerSpec::With(path, input)) => {
@@ -38,7 +38,7 @@ pub(super) fn reducer(state: &Ident, spec: &FieldSpec, index: usize) -> (TokenSt
 }
 
 /// Returns a reducer type with the span of the word that names it.
-fn named(word: &Ident, name: &str) -> TokenStream {
+fn reducer_path(word: &Ident, name: &str) -> TokenStream {
     let at = generated_span(word.span());
     let name = Ident::new(name, at);
     quote_spanned!(at=> ::superstep::__private::reducer::#name)
@@ -83,7 +83,7 @@ fn custom_items(spec: &FieldSpec, hidden: &Ident, path: &TokenStream, input: &Ty
     let ty = &spec.ty;
     let at = generated_span(path.span());
     // The function keeps its own span, so that a wrong signature is reported there.
-    let fold = quote_spanned! {at=>
+    let reduce_call = quote_spanned! {at=>
         ::superstep::__private::reducer::reduce_full_value::<#ty, #input, _, _>(&#path, current, input)
     };
     quote! {
@@ -99,7 +99,7 @@ fn custom_items(spec: &FieldSpec, hidden: &Ident, path: &TokenStream, input: &Ty
                 current: &mut #ty,
                 input: #input,
             ) -> ::core::result::Result<::superstep::__private::change::Change, ::superstep::__private::validation_error::ValidationError> {
-                #fold
+                #reduce_call
             }
         }
         #[automatically_derived]

@@ -76,13 +76,13 @@ fn setter(spec: &FieldSpec, field: &ExpandedField<'_>, index: usize) -> TokenStr
     let (ident, ty) = (field.ident, field.ty);
     let at = generated_span(ident.span());
     let index = u32::try_from(index).unwrap_or(u32::MAX);
-    let own_doc = format!("Writes `{}`.", spec.ident.unraw());
+    let default_doc = format!("Writes `{}`.", spec.ident.unraw());
     let docs = if spec.docs.is_empty() {
-        quote!(#[doc = #own_doc])
+        quote!(#[doc = #default_doc])
     } else {
         spec.docs.iter().map(|doc| quote!(#doc)).collect()
     };
-    let (takes, write) = match &field.reducer {
+    let (value_type, write) = match &field.reducer {
         Some(reducer) => (
             quote!(impl ::superstep::__private::reducer::IntoWrite<#ty, #reducer>),
             quote!(::superstep::__private::reducer::IntoWrite::<#ty, #reducer>::into_write(value)),
@@ -92,7 +92,7 @@ fn setter(spec: &FieldSpec, field: &ExpandedField<'_>, index: usize) -> TokenStr
     let add = if spec.keeps_last() { quote!(replace) } else { quote!(push) };
     quote_spanned! {at=>
         #docs
-        pub fn #ident(mut self, value: #takes) -> Self {
+        pub fn #ident(mut self, value: #value_type) -> Self {
             ::superstep::__private::state::derive::#add(&mut self.0, #index, #write);
             self
         }

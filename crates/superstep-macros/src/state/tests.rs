@@ -123,9 +123,9 @@ fn conflicting_options_are_rejected() {
     check("#[reduce(append)] #[reduce(add)] a: T", &["a field has one reducer; this one already has `append`"]);
     check("#[state(private, private)] a: T", &["duplicate option `private`"]);
     check("#[state(min = 2, max = 1)] a: T", &["the range from 2 to 1 is empty"]);
-    let belongs = "`input` requires `with`: `#[reduce(with = my_reducer, input = Type)]`";
-    check("#[reduce(input = u8)] a: T", &[belongs]);
-    check("#[reduce(append, input = u8)] a: T", &[belongs]);
+    let message = "`input` requires `with`: `#[reduce(with = my_reducer, input = Type)]`";
+    check("#[reduce(input = u8)] a: T", &[message]);
+    check("#[reduce(append, input = u8)] a: T", &[message]);
 }
 
 #[test]

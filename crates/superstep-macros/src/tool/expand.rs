@@ -15,7 +15,7 @@ impl ToolFn {
         let (arguments, defaults) = (self.arguments(), self.defaults());
         let parameter_names =
             self.parameters.iter().filter(|parameter| !parameter.is_injected).map(|parameter| &parameter.name);
-        let takes =
+        let injections =
             self.parameters.iter().filter(|parameter| parameter.is_injected).map(|Parameter { name, ty, .. }| {
                 quote! { let #name = __call.get::<#ty>()?; }
             });
@@ -32,7 +32,7 @@ impl ToolFn {
                 #arguments
                 ::superstep::tools::tool_fn(#spec, |__arguments: __Arguments, __call: ::superstep::tools::ToolContext| async move {
                     let __Arguments { #(#parameter_names),* } = __arguments;
-                    #(#takes)*
+                    #(#injections)*
                     #output
                 })
             }
@@ -90,7 +90,7 @@ impl ToolFn {
             let Parameter { name, ty, doc, default, .. } = parameter;
             let doc = (!doc.is_empty()).then(|| quote! { #[doc = #doc] });
             let default = default.as_ref().map(|_| {
-                let function = default_of(parameter).to_string();
+                let function = default_fn_name(parameter).to_string();
                 quote! { #[serde(default = #function)] }
             });
             quote! { #doc #default #name: #ty }
@@ -106,13 +106,13 @@ impl ToolFn {
 
     fn defaults(&self) -> TokenStream {
         let functions = self.parameters.iter().filter_map(|parameter| {
-            let (function, ty, value) = (default_of(parameter), &parameter.ty, parameter.default.as_ref()?);
+            let (function, ty, value) = (default_fn_name(parameter), &parameter.ty, parameter.default.as_ref()?);
             Some(quote! { fn #function() -> #ty { #value } })
         });
         quote! { #(#functions)* }
     }
 }
 
-fn default_of(parameter: &Parameter) -> syn::Ident {
+fn default_fn_name(parameter: &Parameter) -> syn::Ident {
     format_ident!("default_of_{}", parameter.name)
 }

@@ -24,8 +24,8 @@ pub struct RateLimit {
     pub max_concurrent: usize,
 }
 
-/// Address of a client for rate limits: an IPv4 address, or the /64 network of an IPv6 address, which one household
-/// typically has.
+/// Address of a client for rate limits: an IPv4 address, or the /64 network of an IPv6 address: one
+/// client typically has all addresses of such a network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ClientAddress(IpAddr);
 
@@ -55,7 +55,7 @@ impl<S: Send + Sync> FromRequestParts<S> for ClientAddress {
 #[derive(Debug)]
 #[must_use = "dropping the permit releases it"]
 pub struct RunPermit {
-    counts: Arc<Mutex<ClientCounters>>,
+    counters: Arc<Mutex<ClientCounters>>,
     key: (String, ClientAddress),
     /// Time at which the run was counted; `None` if requests are not counted.
     counted_at: Option<Instant>,
@@ -78,12 +78,12 @@ impl RunPermit {
 
 impl Drop for RunPermit {
     fn drop(&mut self) {
-        if let Some(count) = lock(&self.counts).get_mut(&self.key) {
-            count.running = count.running.saturating_sub(1);
+        if let Some(counter) = lock(&self.counters).get_mut(&self.key) {
+            counter.running = counter.running.saturating_sub(1);
             let counted_at = self.counted_at.filter(|_| self.is_pending);
-            let index = counted_at.and_then(|start| count.starts.iter().rposition(|other| *other == start));
+            let index = counted_at.and_then(|start| counter.starts.iter().rposition(|other| *other == start));
             if let Some(index) = index {
-                count.starts.remove(index);
+                counter.starts.remove(index);
             }
         }
     }
@@ -113,34 +113,34 @@ impl RateLimiter {
         limit: RateLimit,
         now: Instant,
     ) -> Result<RunPermit, Problem> {
-        let mut counts = lock(&self.0);
-        if counts.len() >= MAX_TRACKED_CLIENTS {
-            counts.retain(|_, count| count.running > 0);
+        let mut counters = lock(&self.0);
+        if counters.len() >= MAX_TRACKED_CLIENTS {
+            counters.retain(|_, counter| counter.running > 0);
         }
         let key = (kind.to_owned(), client);
-        let count = counts.entry(key.clone()).or_default();
-        while count.starts.front().is_some_and(|start| now.duration_since(*start) >= limit.window) {
-            count.starts.pop_front();
+        let counter = counters.entry(key.clone()).or_default();
+        while counter.starts.front().is_some_and(|start| now.duration_since(*start) >= limit.window) {
+            counter.starts.pop_front();
         }
-        if count.running >= limit.max_concurrent {
+        if counter.running >= limit.max_concurrent {
             let detail =
                 format!("at most {} per client address at the same time", pluralize(limit.max_concurrent, kind));
             return Err(Problem::too_many_requests(detail, Duration::from_secs(10))
                 .with_hint("wait for one to end, or stop one"));
         }
-        if count.starts.len() >= limit.max_requests {
-            let oldest = count.starts.front().map_or(Duration::ZERO, |start| now.duration_since(*start));
+        if counter.starts.len() >= limit.max_requests {
+            let oldest_age = counter.starts.front().map_or(Duration::ZERO, |start| now.duration_since(*start));
             let detail = format!(
                 "at most {} per client address per {}",
                 pluralize(limit.max_requests, kind),
                 window_text(limit.window)
             );
-            return Err(Problem::too_many_requests(detail, limit.window.saturating_sub(oldest)));
+            return Err(Problem::too_many_requests(detail, limit.window.saturating_sub(oldest_age)));
         }
         let counted_at = (limit.max_requests < usize::MAX).then_some(now);
-        count.starts.extend(counted_at);
-        count.running += 1;
-        Ok(RunPermit { counts: self.0.clone(), key, counted_at, is_pending: false })
+        counter.starts.extend(counted_at);
+        counter.running += 1;
+        Ok(RunPermit { counters: self.0.clone(), key, counted_at, is_pending: false })
     }
 }
 

@@ -35,23 +35,23 @@ struct SecurityRules {
 
 impl SecurityPolicy {
     pub(crate) fn new(config: &ServerConfig, is_loopback: bool) -> Self {
-        let own = std::iter::once(config.host.as_str()).chain(config.allowed_hosts.iter().map(String::as_str));
-        let hosts = own.map(|host| host.trim_matches(['[', ']']).to_ascii_lowercase()).collect();
+        let names = std::iter::once(config.host.as_str()).chain(config.allowed_hosts.iter().map(String::as_str));
+        let hosts = names.map(|host| host.trim_matches(['[', ']']).to_ascii_lowercase()).collect();
         let origins = config.allowed_origins.iter().map(|origin| origin.trim_end_matches('/').to_ascii_lowercase());
         Self(Arc::new(SecurityRules { hosts, origins: origins.collect(), allows_ip_hosts: !is_loopback }))
     }
 
     fn check(&self, request: &Request) -> Result<(), Problem> {
-        let host = host(request).ok_or_else(|| forbidden(400, "the request has no host"))?;
-        if !self.is_allowed_host(name(&host)) {
-            let problem = forbidden(403, format!("host `{}` is not allowed", name(&host)));
+        let host = host(request).ok_or_else(|| policy_problem(400, "the request has no host"))?;
+        if !self.is_allowed_host(host_name(&host)) {
+            let problem = policy_problem(403, format!("host `{}` is not allowed", host_name(&host)));
             return Err(problem.with_hint("use `localhost`, or add the name to `server.allowed_hosts`"));
         }
         let is_safe = matches!(*request.method(), Method::GET | Method::HEAD | Method::OPTIONS);
         if is_safe || self.is_allowed_request_origin(request.headers(), &host) {
             return Ok(());
         }
-        let problem = forbidden(403, "the origin of the request is not allowed");
+        let problem = policy_problem(403, "the origin of the request is not allowed");
         Err(problem.with_hint("add the origin to `server.allowed_origins`"))
     }
 
@@ -65,23 +65,26 @@ impl SecurityPolicy {
     /// Returns true if the origin of a request is allowed. Programs send no origin; browsers do, and mark
     /// cross-site requests without one in `Sec-Fetch-Site`.
     fn is_allowed_request_origin(&self, headers: &HeaderMap, host: &str) -> bool {
-        match text(headers, &header::ORIGIN) {
-            Some(origin) => self.is_allowed(&origin) || origin.split_once("://").is_some_and(|(_, at)| at == host),
+        match lowercase_header(headers, &header::ORIGIN) {
+            Some(origin) => {
+                self.is_configured_origin(&origin)
+                    || origin.split_once("://").is_some_and(|(_, origin_host)| origin_host == host)
+            }
             None => !matches!(
-                text(headers, &HeaderName::from_static("sec-fetch-site")).as_deref(),
+                lowercase_header(headers, &HeaderName::from_static("sec-fetch-site")).as_deref(),
                 Some("cross-site" | "same-site")
             ),
         }
     }
 
-    fn is_allowed(&self, origin: &str) -> bool {
+    fn is_configured_origin(&self, origin: &str) -> bool {
         self.0.origins.iter().any(|allowed| allowed == origin)
     }
 
     /// Returns the origin of a request if CORS allows it.
     fn allowed_origin(&self, headers: &HeaderMap) -> Option<HeaderValue> {
-        let origin = text(headers, &header::ORIGIN)?;
-        self.is_allowed(&origin).then(|| headers.get(header::ORIGIN).cloned()).flatten()
+        let origin = lowercase_header(headers, &header::ORIGIN)?;
+        self.is_configured_origin(&origin).then(|| headers.get(header::ORIGIN).cloned()).flatten()
     }
 }
 
@@ -119,35 +122,35 @@ async fn catch_panic(response: impl Future<Output = Response>) -> Response {
 
 fn add_cors_headers(headers: &mut HeaderMap, origin: HeaderValue) {
     headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-    let rows = [
+    let cors_headers = [
         (header::ACCESS_CONTROL_ALLOW_METHODS, "GET, POST, PUT, PATCH, DELETE"),
         (header::ACCESS_CONTROL_ALLOW_HEADERS, "content-type, last-event-id, accept"),
         (header::ACCESS_CONTROL_EXPOSE_HEADERS, "location, content-location, retry-after, x-debate-id"),
         (header::ACCESS_CONTROL_MAX_AGE, "600"),
     ];
-    for (name, value) in rows {
+    for (name, value) in cors_headers {
         headers.insert(name, HeaderValue::from_static(value));
     }
 }
 
-fn forbidden(status: u16, detail: impl Into<String>) -> Problem {
+fn policy_problem(status: u16, detail: impl Into<String>) -> Problem {
     Problem::new(status, ErrorCode::PolicyRefused, detail)
 }
 
 /// Returns the host of a request in lower case, with the port.
 fn host(request: &Request) -> Option<String> {
-    let host_header = text(request.headers(), &header::HOST);
+    let host_header = lowercase_header(request.headers(), &header::HOST);
     host_header.or_else(|| request.uri().authority().map(|authority| authority.as_str().to_ascii_lowercase()))
 }
 
 /// Returns a host without its port and brackets.
-fn name(host: &str) -> &str {
+fn host_name(host: &str) -> &str {
     if let Some((address, _)) = host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         return address;
     }
     host.rsplit_once(':').map_or(host, |(name, _)| name)
 }
 
-fn text(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
+fn lowercase_header(headers: &HeaderMap, name: &HeaderName) -> Option<String> {
     Some(headers.get(name)?.to_str().ok()?.to_ascii_lowercase())
 }

@@ -30,7 +30,7 @@ impl<T: DeserializeOwned + JsonSchema, S: Send + Sync> FromRequest<S> for Valida
     type Rejection = Problem;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Problem> {
-        check_type(request.headers())?;
+        check_content_type(request.headers())?;
         let bytes = tokio::time::timeout(BODY_TIMEOUT, Bytes::from_request(request, state)).await;
         let bytes =
             bytes.map_err(|_| Problem::new(408, ErrorCode::Timeout, "the body was not received within 10 s"))?;
@@ -54,7 +54,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for ValidatedQuery
     }
 }
 
-fn check_type(headers: &HeaderMap) -> Result<(), Problem> {
+fn check_content_type(headers: &HeaderMap) -> Result<(), Problem> {
     let content_type =
         headers.get(header::CONTENT_TYPE).and_then(|content_type| content_type.to_str().ok()).unwrap_or_default();
     let essence = content_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();

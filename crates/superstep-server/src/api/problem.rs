@@ -268,12 +268,12 @@ impl IntoResponse for Problem {
 /// Converts `ThreadBusy` to `Thread busy`.
 fn title(code: ErrorCode) -> String {
     let mut title = String::new();
-    for letter in code.name().chars() {
-        if letter.is_uppercase() && !title.is_empty() {
+    for symbol in code.name().chars() {
+        if symbol.is_uppercase() && !title.is_empty() {
             title.push(' ');
-            title.extend(letter.to_lowercase());
+            title.extend(symbol.to_lowercase());
         } else {
-            title.push(letter);
+            title.push(symbol);
         }
     }
     title

@@ -34,14 +34,14 @@ pub(crate) fn static_router(apps: &[App], start_page: Option<String>) -> Router<
         router = router.route(&format!("/{}", app.name), get(move || std::future::ready(page(&index_file, None))));
         // A page has paths of its own, such as one debate.
         let html_fallback = app.html_fallback.clone();
-        let subpath = move |State(runs): State<RunService>, Path(subpath): Path<String>| async move {
+        let subpath_handler = move |State(runs): State<RunService>, Path(subpath): Path<String>| async move {
             let fallback = match &html_fallback {
                 Some(render) => render(runs, subpath).await,
                 None => None,
             };
             page(&file, fallback)
         };
-        router = router.route(&format!("/{}/{{*subpath}}", app.name), get(subpath));
+        router = router.route(&format!("/{}/{{*subpath}}", app.name), get(subpath_handler));
     }
     router
 }
@@ -91,7 +91,7 @@ fn media_type(path: &str) -> &'static str {
 }
 
 fn app_index_page(apps: &[App]) -> String {
-    let row = |app: &App| format!("<li><a href=\"/{}\">{}</a></li>", escaped(&app.name), escaped(&app.title));
+    let row = |app: &App| format!("<li><a href=\"/{}\">{}</a></li>", escape_html(&app.name), escape_html(&app.title));
     let rows: String = apps.iter().filter(|app| app.page.is_some()).map(row).collect();
     format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>superstep</title><h1>superstep</h1>\
@@ -99,6 +99,6 @@ fn app_index_page(apps: &[App]) -> String {
     )
 }
 
-fn escaped(text: &str) -> String {
+fn escape_html(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;")
 }

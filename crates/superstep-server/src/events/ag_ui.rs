@@ -32,9 +32,9 @@ pub fn ag_ui_encoder(after: Option<u64>, graph: Arc<dyn ServedGraph>) -> impl Ss
 struct AgUiEncoder {
     after: u64,
     states: StateTracker,
-    /// Messages that have started.
+    /// Ids of messages that have started and not ended.
     open_messages: BTreeSet<String>,
-    /// Messages that were sent in full.
+    /// Ids of messages that were sent in full.
     completed_messages: BTreeSet<String>,
     /// Tool call ids of models, by run id of the tool.
     calls: BTreeMap<String, Value>,

@@ -14,6 +14,7 @@ use crate::events::broadcast::{PublishedEvent, READ_BATCH, ReadResult};
 /// Factor by which the buffer may exceed its size for events that are not persisted yet.
 const MAX_UNPERSISTED_FACTOR: usize = 16;
 
+/// Replay buffer of one thread.
 pub(crate) struct ReplayBuffer {
     events: VecDeque<BufferedEvent>,
     /// Events that arrived before one with a lower number.
@@ -21,7 +22,7 @@ pub(crate) struct ReplayBuffer {
     /// Size of all buffered events in bytes.
     bytes: usize,
     /// Number above which every event was released here; `None` before the first event.
-    first_number: Option<u64>,
+    released_after: Option<u64>,
     /// Number of the last released event.
     last_number: Option<u64>,
     /// Number of the last evicted event.
@@ -56,7 +57,7 @@ impl ReplayBuffer {
             events,
             out_of_order,
             bytes: 0,
-            first_number: None,
+            released_after: None,
             last_number: None,
             last_evicted: 0,
             persisted_up_to: 0,
@@ -122,7 +123,7 @@ impl ReplayBuffer {
     pub(crate) fn journal_range(&self) -> Option<JournalRange> {
         let unpersisted_up_to =
             if self.last_evicted_unpersisted > self.persisted_up_to { self.last_evicted_unpersisted } else { 0 };
-        self.first_number.map(|first| JournalRange { end: first.max(self.last_evicted), unpersisted_up_to })
+        self.released_after.map(|start| JournalRange { end: start.max(self.last_evicted), unpersisted_up_to })
     }
 
     /// Reads the events after a number; `None` if there are none yet.
@@ -142,7 +143,7 @@ impl ReplayBuffer {
     }
 
     fn push(&mut self, event: Arc<PublishedEvent>, follows_gap: bool) {
-        self.first_number.get_or_insert(event.number.saturating_sub(1));
+        self.released_after.get_or_insert(event.number.saturating_sub(1));
         self.last_number = Some(event.number);
         self.events.push_back(BufferedEvent { event, follows_gap });
     }
@@ -166,19 +167,20 @@ impl ReplayBuffer {
     }
 
     fn evict(&mut self) {
-        while self.is_over(1) && self.events.len() + self.out_of_order.len() > 1 {
-            let is_far_over = self.is_over(MAX_UNPERSISTED_FACTOR);
+        while self.exceeds_limit(1) && self.events.len() + self.out_of_order.len() > 1 {
+            let exceeds_hard_limit = self.exceeds_limit(MAX_UNPERSISTED_FACTOR);
             match self.events.front() {
-                Some(first) if is_far_over || self.is_evictable(&first.event) => self.evict_first(),
-                None if is_far_over => self.abandon_gap(),
+                Some(first) if exceeds_hard_limit || self.is_evictable(&first.event) => self.evict_first(),
+                None if exceeds_hard_limit => self.abandon_gap(),
                 _ => return,
             }
         }
     }
 
-    fn is_over(&self, times: usize) -> bool {
+    fn exceeds_limit(&self, factor: usize) -> bool {
         let count = self.events.len() + self.out_of_order.len();
-        count > self.config.max_events.saturating_mul(times) || self.bytes > self.config.max_bytes.saturating_mul(times)
+        count > self.config.max_events.saturating_mul(factor)
+            || self.bytes > self.config.max_bytes.saturating_mul(factor)
     }
 
     /// Returns true if a client that reconnects does not need the event from the buffer.
@@ -221,9 +223,9 @@ mod tests {
         }
     }
 
-    fn after(buffer: &ReplayBuffer, number: u64) -> Vec<u64> {
+    fn numbers_after(buffer: &ReplayBuffer, number: u64) -> Vec<u64> {
         match buffer.read_after(number) {
-            Some(ReadResult::Events(buffered)) => buffered.iter().map(|buffered| buffered.number).collect(),
+            Some(ReadResult::Events(events)) => events.iter().map(|event| event.number).collect(),
             _ => Vec::new(),
         }
     }
@@ -235,21 +237,21 @@ mod tests {
         let mut buffer = buffer_of(100);
         publish(&mut buffer, [1, 2, 5, 4]);
         buffer.skip_persisted_gap();
-        assert_eq!((after(&buffer, 0), buffer.has_gap()), (vec![1, 2], true));
+        assert_eq!((numbers_after(&buffer, 0), buffer.has_gap()), (vec![1, 2], true));
         publish(&mut buffer, [3, 8, 9]);
-        assert_eq!(after(&buffer, 0), [1, 2, 3, 4, 5]);
+        assert_eq!(numbers_after(&buffer, 0), [1, 2, 3, 4, 5]);
         // 6 is persisted, and 7 is not.
         buffer.mark_persisted(6);
         buffer.skip_persisted_gap();
         assert!(buffer.has_gap());
         buffer.mark_persisted(7);
         buffer.skip_persisted_gap();
-        assert_eq!(after(&buffer, 0), [1, 2, 3, 4, 5]);
+        assert_eq!(numbers_after(&buffer, 0), [1, 2, 3, 4, 5]);
         assert!(matches!(buffer.read_after(5), Some(ReadResult::Gap(7))));
-        assert_eq!(after(&buffer, 7), [8, 9]);
+        assert_eq!(numbers_after(&buffer, 7), [8, 9]);
         // 6 and 7 arrive late: subscribers past them have read them from the journal.
         publish(&mut buffer, [6, 7, 10]);
-        assert_eq!(after(&buffer, 7), [8, 9, 10]);
+        assert_eq!(numbers_after(&buffer, 7), [8, 9, 10]);
     }
 
     /// R-SRV-9, R-SRV-18: a shutdown does not lead subscribers past an event that is still being persisted.
@@ -258,7 +260,7 @@ mod tests {
         let mut buffer = buffer_of(100);
         publish(&mut buffer, [1, 2, 4, 5]);
         buffer.close_for_shutdown();
-        assert_eq!((after(&buffer, 0), buffer.has_gap()), (vec![1, 2], false));
+        assert_eq!((numbers_after(&buffer, 0), buffer.has_gap()), (vec![1, 2], false));
         assert!(buffer.read_after(2).is_none());
     }
 
@@ -270,13 +272,13 @@ mod tests {
         buffer.mark_persisted(1);
         publish(&mut buffer, 1..=20);
         assert_eq!(buffer.journal_range().map(|range| (range.end, range.unpersisted_up_to)), Some((1, 0)));
-        assert_eq!(after(&buffer, 1).len(), 19);
+        assert_eq!(numbers_after(&buffer, 1).len(), 19);
         publish(&mut buffer, 30..=80);
         let range = buffer.journal_range().unwrap();
         assert!(range.end >= 29 && range.unpersisted_up_to == range.end, "{} {}", range.end, range.unpersisted_up_to);
         assert!(matches!(buffer.read_after(20), Some(ReadResult::Lagged)));
         buffer.mark_persisted(80);
         assert_eq!(buffer.journal_range().map(|range| (range.end, range.unpersisted_up_to)), Some((78, 0)));
-        assert_eq!(after(&buffer, 78), [79, 80]);
+        assert_eq!(numbers_after(&buffer, 78), [79, 80]);
     }
 }

@@ -73,16 +73,16 @@ pub fn encode_v2_events(published: &PublishedEvent) -> Vec<SseMessage> {
 /// a client that lagged gets a comment. Both reconnect with their last id.
 #[must_use]
 pub fn sse_response(subscription: Subscription, encoder: impl SseEncoder) -> Response {
-    let sender = SseStream {
+    let sse_stream = SseStream {
         pacer: SsePacer::new(subscription.sse_config),
         subscription,
         encoder,
         stage: SseStage::Opening,
         last_sent: None,
     };
-    let body = Body::from_stream(stream::unfold(sender, |mut sender| async move {
-        let text = sender.next().await?;
-        Some((Ok::<Bytes, Infallible>(text.into()), sender))
+    let body = Body::from_stream(stream::unfold(sse_stream, |mut sse_stream| async move {
+        let text = sse_stream.next().await?;
+        Some((Ok::<Bytes, Infallible>(text.into()), sse_stream))
     }));
     let mut response = body.into_response();
     let headers = response.headers_mut();

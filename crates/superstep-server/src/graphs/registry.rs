@@ -113,17 +113,17 @@ impl GraphRegistry {
     /// # Errors
     /// Returns an error if two graphs have the same name.
     pub fn new(graphs: impl IntoIterator<Item = Arc<dyn ServedGraph>>) -> Result<Self, superstep::Error> {
-        let mut named: BTreeMap<String, Arc<dyn ServedGraph>> = BTreeMap::new();
+        let mut by_name: BTreeMap<String, Arc<dyn ServedGraph>> = BTreeMap::new();
         for graph in graphs {
             let name = graph.name().to_owned();
-            if named.insert(name.clone(), graph).is_some() {
+            if by_name.insert(name.clone(), graph).is_some() {
                 let message = format!("duplicate graph `{name}`");
                 return Err(
                     superstep::Error::new(superstep::ErrorCode::ConfigInvalid, message).with_help("rename one of them")
                 );
             }
         }
-        Ok(Self(Arc::new(named)))
+        Ok(Self(Arc::new(by_name)))
     }
 
     /// Returns the graph of this name.

@@ -134,8 +134,8 @@ impl<S: GraphState, C: Send + Sync + 'static> ServedGraph for TypedServedGraph<S
         for (key, value) in &request.metadata {
             run = run.metadata(key.clone(), value.clone());
         }
-        if let Some(time) = options.timeout {
-            run = run.timeout(time);
+        if let Some(timeout) = options.timeout {
+            run = run.timeout(timeout);
         }
         if let Some(storage) = &self.storage {
             run = run.checkpointer(storage.checkpointer.clone()).store(storage.store.clone());

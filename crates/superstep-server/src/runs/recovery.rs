@@ -1,5 +1,5 @@
 //! Recovery of unfinished runs: finds them by their records at startup and by the list of unfinished runs every few
-//! seconds, and resumes or marks each of them.
+//! seconds, and resumes each of them, or marks it as ended or orphaned.
 //!
 //! Recovering a run is harmless if it had in fact ended and only its record did not show that: the checkpoints decide,
 //! not the record. Several servers may find the same run: a server decides about a run only while it holds the thread
@@ -31,7 +31,7 @@ pub(crate) const SCAN_INTERVAL: Duration = Duration::from_millis(1_500);
 /// Result of recovering unfinished runs.
 #[derive(Default)]
 pub(crate) struct RecoveryReport {
-    /// Number of runs that were resumed, marked, or queued.
+    /// Number of runs that were resumed, marked as ended or orphaned, or queued.
     pub(crate) count: usize,
     /// Runs queued until there is a free slot, or until a transient error has passed.
     queued: VecDeque<UnfinishedRun>,
@@ -41,7 +41,7 @@ pub(crate) struct RecoveryReport {
 
 /// Result of recovering one unfinished run.
 enum RecoveryResult {
-    /// The run was resumed or marked, or has ended meanwhile.
+    /// The run was resumed, was marked as ended or orphaned, or has ended meanwhile.
     Recovered,
     /// Another process, or another run of this process, holds the thread lease or is about to acquire it.
     OwnedElsewhere,
@@ -58,7 +58,7 @@ enum RecoveryPlan {
 }
 
 impl RunService {
-    /// Resumes or marks all unfinished runs, except those that another process executes.
+    /// Resumes all unfinished runs, or marks them as ended or orphaned, except those that another process executes.
     ///
     /// # Errors
     /// Returns an error if the records cannot be read.

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn fresh_ids_are_of_version_seven_and_differ() {
+    fn new_ids_are_of_version_seven_and_differ() {
         let (a, b) = (new_run_id().to_string(), new_run_id().to_string());
         assert_ne!(a, b);
         assert_eq!((a.as_bytes()[14], b"89ab".contains(&a.as_bytes()[19])), (b'7', true));

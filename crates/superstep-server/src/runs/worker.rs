@@ -20,7 +20,7 @@ use crate::events::broadcast::{CancelHandle, CancelMode, EventBroadcaster, Threa
 use crate::graphs::registry::{RunHandle, RunResult};
 use crate::runs::repository::{RunError, RunRecord, RunRepository, RunStatus, ThreadRecord};
 
-/// Active runs of this process.
+/// Executor of runs; owns the tasks of the active runs of this process.
 pub(crate) struct Worker {
     tasks: Mutex<JoinSet<()>>,
     active: Arc<ActiveRuns>,
@@ -226,7 +226,7 @@ async fn drive(job: RunJob) {
     let broadcast = broadcaster.open(&record.request.thread, run);
     let _ = saved_tx.send(Ok(()));
     let Some(first) = handle.next().await else {
-        let problem = rejected_before_start(handle, record, &repository, (thread_before, slot.is_suspended())).await;
+        let problem = handle_rejected_start(handle, record, &repository, (thread_before, slot.is_suspended())).await;
         drop((slot, permit));
         broadcast.end_run(run);
         return drop(started_tx.send(Err(problem)));
@@ -299,8 +299,8 @@ async fn retry_with_backoff<T, F: Future<Output = Result<T, Problem>>>(attempt: 
     }
 }
 
-/// Handles a run that ended before its first event: it was rejected.
-async fn rejected_before_start(
+/// Records that a run was rejected: it ended before its first event. Returns the problem.
+async fn handle_rejected_start(
     handle: RunHandle,
     mut record: RunRecord,
     repository: &RunRepository,

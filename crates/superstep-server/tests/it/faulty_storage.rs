@@ -270,8 +270,8 @@ impl Checkpointer for FaultyStorage<SharedCheckpointer> {
         if events.iter().filter(is_end).any(|event| event["name"] == "first") {
             self.faults.delay_if_enabled().await;
         }
-        let has_last = events.iter().filter(is_end).any(|event| event["parent_ids"] == json!([]));
-        if has_last && self.faults.0.loses_end.load(Ordering::SeqCst) {
+        let has_run_end = events.iter().filter(is_end).any(|event| event["parent_ids"] == json!([]));
+        if has_run_end && self.faults.0.loses_end.load(Ordering::SeqCst) {
             return Err(injected_error());
         }
         self.inner.commit(commit).await

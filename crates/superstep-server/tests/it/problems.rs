@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use superstep_server::{ServerConfig, Storage};
 
-use crate::support::{LIMIT, TestServer, in_memory, start_server};
+use crate::support::{LIMIT, TestServer, start_memory_server, start_server};
 
 async fn problem(response: reqwest::Response) -> (u16, Value) {
     assert_eq!(response.headers()["content-type"], "application/problem+json");
@@ -16,10 +16,10 @@ async fn problem(response: reqwest::Response) -> (u16, Value) {
     (status, body)
 }
 
-async fn raw(server: &TestServer, kind: Option<&str>, body: impl Into<reqwest::Body>) -> (u16, Value) {
+async fn post_raw(server: &TestServer, content_type: Option<&str>, body: impl Into<reqwest::Body>) -> (u16, Value) {
     let mut request = server.client.post(server.url("/api/tales")).body(body);
-    if let Some(kind) = kind {
-        request = request.header("content-type", kind);
+    if let Some(content_type) = content_type {
+        request = request.header("content-type", content_type);
     }
     problem(request.send().await.unwrap()).await
 }
@@ -27,7 +27,7 @@ async fn raw(server: &TestServer, kind: Option<&str>, body: impl Into<reqwest::B
 /// R-SRV-4a: unknown paths, methods and threads return a problem.
 #[tokio::test]
 async fn unknown_paths_methods_and_threads_are_problems() {
-    let server = in_memory().await;
+    let server = start_memory_server().await;
     let (status, body) = problem(server.get("/api/nothing").await).await;
     assert_eq!((status, &body["code"]), (404, &json!("SS-015")));
     let response = server.client.put(server.url("/api/tales")).send().await.unwrap();
@@ -41,7 +41,7 @@ async fn unknown_paths_methods_and_threads_are_problems() {
 /// R-SRV-5: all errors of a body are listed, each with its location, the expected and the actual value.
 #[tokio::test]
 async fn every_problem_of_a_body_is_listed_with_its_pointer() {
-    let server = in_memory().await;
+    let server = start_memory_server().await;
     let request = json!({"topic": 7, "rounds": "many", "colour": "red", "needsApproval": 1});
     let (status, body) = problem(server.post("/api/tales", &request).await).await;
     assert_eq!((status, &body["code"]), (422, &json!("SS-002")));
@@ -61,7 +61,7 @@ async fn every_problem_of_a_body_is_listed_with_its_pointer() {
 #[tokio::test]
 async fn a_request_that_the_graph_rejects_leaves_nothing_behind() {
     use superstep_server::{RunInput, RunRequest};
-    let server = in_memory().await;
+    let server = start_memory_server().await;
     let runs = server.run_service();
     let rows = [
         (RunInput::Input(json!({"topic": 1, "colour": 2})), 422, vec!["/colour", "/topic"]),
@@ -87,12 +87,12 @@ async fn a_request_that_the_graph_rejects_leaves_nothing_behind() {
 /// R-SRV-16a: a body is rejected if it is too large, of another media type, or not JSON.
 #[tokio::test]
 async fn bodies_are_rejected_by_size_type_and_syntax() {
-    let server = in_memory().await;
+    let server = start_memory_server().await;
     let large = format!("{{\"topic\": \"{}\"}}", "x".repeat(70_000));
-    assert_eq!(raw(&server, Some("application/json"), large).await.0, 413);
-    assert_eq!(raw(&server, Some("text/plain"), "{}").await.0, 415);
-    assert_eq!(raw(&server, None, "{}").await.0, 415);
-    let (status, body) = raw(&server, Some("application/json; charset=utf-8"), "{\"topic\": ").await;
+    assert_eq!(post_raw(&server, Some("application/json"), large).await.0, 413);
+    assert_eq!(post_raw(&server, Some("text/plain"), "{}").await.0, 415);
+    assert_eq!(post_raw(&server, None, "{}").await.0, 415);
+    let (status, body) = post_raw(&server, Some("application/json; charset=utf-8"), "{\"topic\": ").await;
     assert_eq!((status, body["detail"].as_str()), (400, Some("the body is not JSON: line 1, column 10")));
 }
 
@@ -111,7 +111,7 @@ async fn limits_answer_429_with_a_retry_delay() {
     // A run that has ended frees its slot.
     let reader = server.reader(&first, None).await;
     assert_eq!(server.client.delete(server.url(&format!("/api/tales/{first}"))).send().await.unwrap().status(), 202);
-    reader.all().await;
+    reader.read_all().await;
     assert_eq!(server.json(&format!("/api/tales/{first}")).await["record"]["status"], "stopped");
     server.start_story(body).await;
     let runs = server.run_service();
@@ -126,7 +126,7 @@ async fn limits_answer_429_with_a_retry_delay() {
 /// R-SRV-16a, R-DEB-36: a rejected run does not count against the limit, whatever the reason.
 #[tokio::test]
 async fn a_rejected_run_is_not_counted() {
-    let server = in_memory().await;
+    let server = start_memory_server().await;
     let busy = json!({"topic": "sea", "gated": true, "thread": "busy"});
     server.start_story(busy.clone()).await;
     for _ in 0..LIMIT.max_requests {
@@ -134,7 +134,7 @@ async fn a_rejected_run_is_not_counted() {
     }
     for count in 1..LIMIT.max_requests {
         let id = server.start_story(json!({"topic": "sea", "rounds": 1, "thread": format!("t{count}")})).await;
-        server.reader(&id, None).await.all().await;
+        server.reader(&id, None).await.read_all().await;
     }
     assert_eq!(server.post("/api/tales", &json!({"topic": "sea"})).await.status(), 429);
 }
@@ -142,13 +142,13 @@ async fn a_rejected_run_is_not_counted() {
 /// R-SRV-4a: a thread with a run rejects a second one, and a thread without a run cannot be cancelled.
 #[tokio::test]
 async fn a_busy_thread_is_a_conflict() {
-    let server = in_memory().await;
+    let server = start_memory_server().await;
     let body = json!({"topic": "sea", "gated": true, "thread": "t1"});
     server.start_story(body.clone()).await;
     assert_eq!(problem(server.post("/api/tales", &body).await).await.0, 409);
     assert_eq!(problem(server.post("/api/tales/t1/answer", &json!(true)).await).await.0, 409);
     server.start_story(json!({"topic": "sea", "rounds": 1, "thread": "t2"})).await;
-    server.reader("t2", None).await.all().await;
+    server.reader("t2", None).await.read_all().await;
     let cancel = || async { server.client.delete(server.url("/api/tales/t2")).send().await.unwrap() };
     assert_eq!(problem(cancel().await).await.0, 409);
 }

@@ -13,11 +13,11 @@ use superstep_server::{
 use tokio::sync::Semaphore;
 
 use crate::faulty_storage::{FaultController, work_request};
-use crate::shutdown_and_restart::{killed_in_the_third_round, on_file, short_lease, words};
+use crate::shutdown_and_restart::{file_config, kill_server_in_third_round, short_lease_storage, word_count};
 use crate::support::{TempFile, TestServer, app, client, start_server};
 
 /// Waits until the last run of a thread has this persisted status.
-async fn until(runs: &RunService, thread: &str, status: RunStatus) {
+async fn wait_for_status(runs: &RunService, thread: &str, status: RunStatus) {
     let wait = async {
         while runs.find_thread(&thread.into()).await.unwrap().is_none_or(|record| record.status != status) {
             tokio::time::sleep(Duration::from_millis(20)).await;
@@ -44,47 +44,48 @@ fn story_request(thread: &str, context: serde_json::Value) -> RunRequest {
 #[tokio::test]
 async fn a_run_whose_process_is_killed_is_recovered_by_a_running_server() {
     let scratch = TempFile::new();
-    let server = start_server(ServerConfig::new(short_lease(&scratch.file()).await)).await;
-    killed_in_the_third_round(&scratch).await;
+    let server = start_server(ServerConfig::new(short_lease_storage(&scratch.file()).await)).await;
+    kill_server_in_third_round(&scratch).await;
     let killed_at = Instant::now();
     server.gate.add_permits(5);
-    until(server.run_service(), "t1", RunStatus::Succeeded).await;
+    wait_for_status(server.run_service(), "t1", RunStatus::Succeeded).await;
     assert!(killed_at.elapsed() < Duration::from_secs(20), "{:?}", killed_at.elapsed());
     // Rounds three to five.
-    assert_eq!((words(&server, "t1").await, server.gate.available_permits()), (5, 2));
+    assert_eq!((word_count(&server, "t1").await, server.gate.available_permits()), (5, 2));
     let record = server.run_service().get_thread(&"t1".into()).await.unwrap();
     assert_eq!(server.run_service().find_run(record.run).await.unwrap().unwrap().recoveries, 1);
 }
 
-/// R-SRV-20: a run of a live server is neither recovered nor marked by another, however often that one scans.
+/// R-SRV-20: a run of a live server is neither recovered nor marked as orphaned by another server, however often that
+/// server scans.
 #[tokio::test]
 async fn a_run_of_a_live_server_is_not_recovered() {
     for (recovery, status) in
         [(RecoveryMode::Automatic, RunStatus::Succeeded), (RecoveryMode::Manual, RunStatus::Orphaned)]
     {
         let scratch = TempFile::new();
-        let mut config = on_file(&scratch).await;
+        let mut config = file_config(&scratch).await;
         // It has no slot for the run that the other server must find.
         config.max_concurrent_runs = 1;
         let first = start_server(config).await;
-        let mut config = on_file(&scratch).await;
+        let mut config = file_config(&scratch).await;
         config.recovery = recovery;
         let second = start_server(config).await;
         let id = first.start_story(json!({"topic": "sea", "rounds": 3, "gated": true})).await;
         let thread = ThreadId::from(id.as_str());
         first.gate.add_permits(1);
-        first.reader(&id, None).await.until("on_chain_end", "turn").await;
+        first.reader(&id, None).await.read_until("on_chain_end", "turn").await;
         // This run is found by a scan, so the live run has been scanned at least as often.
-        insert_orphaned_run(&on_file(&scratch).await.storage, &story_request("orphaned", json!({}))).await;
-        until(second.run_service(), "orphaned", status).await;
+        insert_orphaned_run(&file_config(&scratch).await.storage, &story_request("orphaned", json!({}))).await;
+        wait_for_status(second.run_service(), "orphaned", status).await;
         let run = first.run_service().active_run(&thread).expect("the run stays on the first server");
         let record = first.run_service().find_run(run).await.unwrap().unwrap();
         assert_eq!((record.status, record.recoveries), (RunStatus::Running, 0));
         assert_eq!(second.run_service().active_run(&thread), None);
         first.gate.add_permits(2);
-        until(first.run_service(), &id, RunStatus::Succeeded).await;
+        wait_for_status(first.run_service(), &id, RunStatus::Succeeded).await;
         let record = first.run_service().find_run(run).await.unwrap().unwrap();
-        assert_eq!((words(&first, &id).await, record.status, record.recoveries), (3, RunStatus::Succeeded, 0));
+        assert_eq!((word_count(&first, &id).await, record.status, record.recoveries), (3, RunStatus::Succeeded, 0));
     }
 }
 
@@ -98,8 +99,8 @@ async fn an_orphaned_run_is_recovered_by_one_of_several_servers() {
         let server = serve(vec![app(&gate)], config.port(0)).await.unwrap();
         TestServer { inner: server, client: client(), gate: gate.clone() }
     };
-    let (first, second) = (start(on_file(&scratch).await).await, start(on_file(&scratch).await).await);
-    let storage = on_file(&scratch).await.storage;
+    let (first, second) = (start(file_config(&scratch).await).await, start(file_config(&scratch).await).await);
+    let storage = file_config(&scratch).await.storage;
     let mut third = None;
     for starts_third in [false, true] {
         let name = |number: u32| format!("orphaned-{starts_third}-{number}");
@@ -109,14 +110,14 @@ async fn an_orphaned_run_is_recovered_by_one_of_several_servers() {
             insert_orphaned_run(&storage, request).await;
         }
         if starts_third {
-            third = Some(start(on_file(&scratch).await).await);
+            third = Some(start(file_config(&scratch).await).await);
         }
         gate.add_permits(3 * orphaned.len());
         for request in &orphaned {
-            until(first.run_service(), request.thread.as_str(), RunStatus::Succeeded).await;
+            wait_for_status(first.run_service(), request.thread.as_str(), RunStatus::Succeeded).await;
             let record = second.run_service().find_run(request.run).await.unwrap().unwrap();
             assert_eq!((record.status, record.recoveries), (RunStatus::Succeeded, 1));
-            assert_eq!(words(&second, request.thread.as_str()).await, 3);
+            assert_eq!(word_count(&second, request.thread.as_str()).await, 3);
         }
         // A round executed by two of them would have taken one more permit.
         assert_eq!(gate.available_permits(), 0);
@@ -162,11 +163,11 @@ async fn an_orphaned_run_is_continued_or_cancelled_on_request() {
     assert_eq!(remote.start(RunRequest::new("work", "live", RunInput::Continue)).await.unwrap_err().status(), 409);
     assert_eq!(local.current_status(&record).await.unwrap(), RunStatus::Running);
     local.cancel(&"live".into(), CancelMode::Immediate).await.unwrap();
-    until(remote, "live", RunStatus::Cancelled).await;
+    wait_for_status(remote, "live", RunStatus::Cancelled).await;
 
     for thread in ["continued", "cancelled"] {
         local.start(work_request(thread, json!({}))).await.unwrap();
-        until(local, thread, RunStatus::Succeeded).await;
+        wait_for_status(local, thread, RunStatus::Succeeded).await;
     }
     faults.reset_ends().await;
     let record = remote.get_thread(&"continued".into()).await.unwrap();
@@ -177,7 +178,7 @@ async fn an_orphaned_run_is_continued_or_cancelled_on_request() {
     remote.cancel(&"cancelled".into(), CancelMode::Immediate).await.unwrap();
     assert_eq!(local.get_thread(&"cancelled".into()).await.unwrap().status, RunStatus::Cancelled);
     remote.start(work_request("continued", json!({}))).await.unwrap();
-    until(local, "continued", RunStatus::Succeeded).await;
+    wait_for_status(local, "continued", RunStatus::Succeeded).await;
     assert_eq!(remote.cancel(&"continued".into(), CancelMode::Immediate).await.unwrap_err().status(), 409);
 }
 
@@ -204,7 +205,7 @@ async fn a_rejected_run_restores_no_outdated_record() {
         }
         if has_later {
             first.run_service().start(later.clone()).await.unwrap();
-            until(first.run_service(), "t", RunStatus::Succeeded).await;
+            wait_for_status(first.run_service(), "t", RunStatus::Succeeded).await;
         }
         faults.release();
         rejection.await.unwrap().unwrap_err();

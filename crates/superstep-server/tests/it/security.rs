@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use superstep_server::{PortConflictPolicy, ServerConfig, Storage, serve};
 
-use crate::support::{client, in_memory, start_server};
+use crate::support::{client, start_memory_server, start_server};
 
 /// R-SRV-15a: a foreign host name is rejected, whatever address it resolves to.
 #[tokio::test]
@@ -29,9 +29,9 @@ async fn requests_by_a_foreign_name_are_rejected() {
 #[tokio::test]
 async fn pages_of_other_origins_are_rejected_unless_listed() {
     let server = start_server(ServerConfig::new(Storage::memory()).allow_origin("https://studio.example/")).await;
-    let own = server.url("");
+    let own_origin = server.url("");
     let rows = [
-        (Some(own.as_str()), None, 202),
+        (Some(own_origin.as_str()), None, 202),
         (Some("https://studio.example"), None, 202),
         (Some("https://evil.example"), None, 403),
         (Some("null"), None, 403),
@@ -50,7 +50,7 @@ async fn pages_of_other_origins_are_rejected_unless_listed() {
         assert_eq!(allowed.as_deref(), origin.filter(|origin| *origin == "https://studio.example"));
         if expected == 202 {
             // One at a time, to stay below the limits.
-            server.reader(&format!("t{number}"), None).await.all().await;
+            server.reader(&format!("t{number}"), None).await.read_all().await;
         }
     }
     let preflight =
@@ -59,8 +59,9 @@ async fn pages_of_other_origins_are_rejected_unless_listed() {
     assert_eq!(response.status(), 204);
     assert!(response.headers()["access-control-allow-methods"].to_str().unwrap().contains("POST"));
     assert_eq!(preflight("https://evil.example").send().await.unwrap().status(), 405);
-    let default = in_memory().await;
-    let request = default.client.post(default.url("/api/tales")).header("origin", "https://studio.example");
+    let default_server = start_memory_server().await;
+    let request =
+        default_server.client.post(default_server.url("/api/tales")).header("origin", "https://studio.example");
     let response = request.json(&json!({"topic": "sea", "rounds": 1})).send().await.unwrap();
     assert_eq!(response.status(), 403, "no origin is allowed by default");
     assert!(!response.headers().contains_key("access-control-allow-origin"));
@@ -69,10 +70,10 @@ async fn pages_of_other_origins_are_rejected_unless_listed() {
 /// R-SRV-15a: every response has a content security policy and `nosniff`.
 #[tokio::test]
 async fn every_response_has_security_headers() {
-    let served = in_memory().await;
+    let server = start_memory_server().await;
     for path in ["/", "/tale", "/tale/t1", "/ok", "/api/nothing", "/assets/none.js"] {
-        let answer = served.get(path).await;
-        let policy = answer.headers()["content-security-policy"].to_str().unwrap();
+        let response = server.get(path).await;
+        let policy = response.headers()["content-security-policy"].to_str().unwrap();
         assert_eq!(
             policy.split("; ").collect::<Vec<_>>(),
             [
@@ -88,12 +89,12 @@ async fn every_response_has_security_headers() {
             ],
             "{path}"
         );
-        assert_eq!(answer.headers()["x-content-type-options"], "nosniff", "{path}");
-        assert_eq!(answer.headers()["referrer-policy"], "no-referrer", "{path}");
+        assert_eq!(response.headers()["x-content-type-options"], "nosniff", "{path}");
+        assert_eq!(response.headers()["referrer-policy"], "no-referrer", "{path}");
     }
-    let list = served.get("/").await.text().await.unwrap();
+    let list = server.get("/").await.text().await.unwrap();
     assert!(list.contains("<a href=\"/tale\">Tales &lt;&amp;></a>"), "{list}");
-    assert!(served.get("/tale").await.text().await.unwrap().starts_with("<!doctype html>"));
+    assert!(server.get("/tale").await.text().await.unwrap().starts_with("<!doctype html>"));
 }
 
 /// R-SRV-1a: a page that was not built is answered with the build command.

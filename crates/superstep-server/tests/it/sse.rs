@@ -9,7 +9,7 @@ use superstep_server::{
     SubscriptionEnd,
 };
 
-use crate::support::{LIMIT, SseEvent, SseReader, TestServer, in_memory, start_server};
+use crate::support::{LIMIT, SseEvent, SseReader, TestServer, start_memory_server, start_server};
 
 fn ids(events: &[SseEvent]) -> Vec<u64> {
     events.iter().map(|event| event.id.expect("every event of a run has an id")).collect()
@@ -17,7 +17,7 @@ fn ids(events: &[SseEvent]) -> Vec<u64> {
 
 async fn stream_all(server: &TestServer, rounds: u32) -> (String, Vec<SseEvent>) {
     let id = server.start_story(json!({"topic": "sea", "rounds": rounds, "usesModel": true})).await;
-    let events = server.reader(&id, None).await.all().await;
+    let events = server.reader(&id, None).await.read_all().await;
     (id, events)
 }
 
@@ -25,7 +25,7 @@ async fn stream_all(server: &TestServer, rounds: u32) -> (String, Vec<SseEvent>)
 /// buffering.
 #[tokio::test]
 async fn events_have_names_and_increasing_ids() {
-    let server = in_memory().await;
+    let server = start_memory_server().await;
     let (id, events) = stream_all(&server, 4).await;
     assert!(ids(&events).is_sorted_by(|a, b| a < b));
     assert_eq!((events[0].event.as_str(), events.last().unwrap().event.as_str()), ("on_chain_start", "on_chain_end"));
@@ -45,7 +45,7 @@ async fn events_have_names_and_increasing_ids() {
 /// receives plain text.
 #[tokio::test]
 async fn a_stream_starts_with_the_retry_delay_and_is_not_compressed() {
-    let server = in_memory().await;
+    let server = start_memory_server().await;
     let (id, events) = stream_all(&server, 4).await;
     for event in &events {
         assert_eq!(event.data["metadata"]["seq"], json!(event.id), "{}", event.event);
@@ -62,7 +62,7 @@ async fn a_stream_starts_with_the_retry_delay_and_is_not_compressed() {
 /// the rest.
 #[tokio::test]
 async fn a_disconnected_reader_receives_every_event_once() {
-    let server = in_memory().await;
+    let server = start_memory_server().await;
     let (id, all) = stream_all(&server, 8).await;
     assert!(all.len() >= 50, "{}", all.len());
     for index in 0..all.len() {
@@ -73,7 +73,7 @@ async fn a_disconnected_reader_receives_every_event_once() {
         }
         drop(reader);
         let last = joined.last().unwrap().id;
-        joined.extend(server.reader(&id, last).await.all().await);
+        joined.extend(server.reader(&id, last).await.read_all().await);
         assert_eq!(joined, all, "cut after {index}");
     }
 }
@@ -81,7 +81,7 @@ async fn a_disconnected_reader_receives_every_event_once() {
 /// R-SRV-9, R-SRV-10: clients that reconnect during a run receive the same events as one that stays connected.
 #[tokio::test]
 async fn readers_of_a_live_run_receive_the_same() {
-    let server = in_memory().await;
+    let server = start_memory_server().await;
     let id = server.start_story(json!({"topic": "sea", "rounds": 6, "usesModel": true, "gated": true})).await;
     let mut stable = server.reader(&id, None).await;
     let mut reconnecting = server.reader(&id, None).await;
@@ -95,10 +95,10 @@ async fn readers_of_a_live_run_receive_the_same() {
         reconnecting = server.reader(&id, reconnecting_events.last().unwrap().id).await;
         stable_events.push(stable.next().await.unwrap());
     }
-    stable_events.extend(stable.all().await);
-    reconnecting_events.extend(reconnecting.all().await);
+    stable_events.extend(stable.read_all().await);
+    reconnecting_events.extend(reconnecting.read_all().await);
     assert_eq!(stable_events, reconnecting_events);
-    assert_eq!(stable_events, server.reader(&id, None).await.all().await);
+    assert_eq!(stable_events, server.reader(&id, None).await.read_all().await);
 }
 
 /// R-SRV-9: evicted events are read from the journal, up to where the replay buffer starts.
@@ -108,12 +108,12 @@ async fn evicted_events_are_read_from_the_store() {
     config.replay_buffer = ReplayBufferConfig { max_events: 5, ..ReplayBufferConfig::default() };
     let server = start_server(config).await;
     let id = server.start_story(json!({"topic": "sea", "rounds": 20})).await;
-    let events = server.reader(&id, None).await.all().await;
+    let events = server.reader(&id, None).await.read_all().await;
     let numbers = ids(&events);
     assert!(numbers.is_sorted_by(|a, b| a < b) && numbers[0] == 1, "{numbers:?}");
     assert_eq!(events.iter().filter(|event| event.event == "on_chain_end" && event.data["name"] == "turn").count(), 20);
     for after in [0, 1, numbers.len() as u64 / 2] {
-        let rest = ids(&server.reader(&id, Some(after)).await.all().await);
+        let rest = ids(&server.reader(&id, Some(after)).await.read_all().await);
         let expected: Vec<u64> = numbers.iter().copied().filter(|number| *number > after).collect();
         assert_eq!(rest, expected);
     }
@@ -142,7 +142,7 @@ async fn a_lagging_reader_is_disconnected_and_reconnects() {
         received.push(event.number());
     }
     assert!(matches!(resumed.end(), Some(SubscriptionEnd::RunEnded)));
-    assert_eq!(received, ids(&server.reader(&id, None).await.all().await));
+    assert_eq!(received, ids(&server.reader(&id, None).await.read_all().await));
 }
 
 /// R-SRV-6a: a comment is sent as heartbeat if there are no events.
@@ -154,9 +154,9 @@ async fn idle_streams_send_heartbeat_comments() {
     let server = start_server(config).await;
     let id = server.start_story(json!({"topic": "sea", "rounds": 1, "gated": true})).await;
     let mut reader = server.reader(&id, None).await;
-    reader.until("on_chain_start", "turn").await;
+    reader.read_until("on_chain_start", "turn").await;
     // The heartbeat arrives while the run is gated; only then does the run continue.
-    let heartbeat = async { while reader.comments.is_empty() && reader_waits(&mut reader).await {} };
+    let heartbeat = async { while reader.comments.is_empty() && is_idle(&mut reader).await {} };
     tokio::time::timeout(Duration::from_secs(30), heartbeat).await.unwrap();
     server.gate.add_permits(1);
     let mut rest = Vec::new();
@@ -167,21 +167,21 @@ async fn idle_streams_send_heartbeat_comments() {
     assert!(reader.comments.iter().any(|comment| comment == "heartbeat"));
 }
 
-/// Reads for a moment; false if an event arrives.
-async fn reader_waits(reader: &mut SseReader) -> bool {
+/// Reads for a moment; returns true if no event arrives.
+async fn is_idle(reader: &mut SseReader) -> bool {
     tokio::time::timeout(Duration::from_millis(20), reader.next()).await.is_err()
 }
 
 /// R-SRV-11: a run continues if its client disconnects, unless the client requested its cancellation.
 #[tokio::test]
 async fn disconnect_cancels_a_run_only_when_requested() {
-    let server = in_memory().await;
+    let server = start_memory_server().await;
     for (attached, expected) in [(false, "finished"), (true, "stopped")] {
         let (thread, gate) = (format!("t-{attached}"), &server.gate);
         let body = json!({"topic": "sea", "rounds": 3, "gated": true, "attached": attached, "thread": thread});
         let request = server.client.post(server.url("/api/tales")).json(&body).header("accept", "text/event-stream");
         let mut reader = SseReader::new(request.send().await.unwrap());
-        reader.until("on_chain_start", "turn").await;
+        reader.read_until("on_chain_start", "turn").await;
         let other = server.reader(&thread, None).await;
         drop(reader);
         if attached {
@@ -189,7 +189,7 @@ async fn disconnect_cancels_a_run_only_when_requested() {
             tokio::time::timeout(Duration::from_secs(30), wait_until_cancelling(&server, &thread)).await.unwrap();
         }
         gate.add_permits(3);
-        other.all().await;
+        other.read_all().await;
         let state = server.json(&format!("/api/tales/{thread}")).await;
         assert_eq!(state["record"]["status"], expected);
         let rounds = state["state"]["values"]["words"].as_array().unwrap().len();
@@ -202,7 +202,7 @@ async fn disconnect_cancels_a_run_only_when_requested() {
 /// the latest.
 #[tokio::test]
 async fn disconnect_during_the_start_cancels_the_run() {
-    let server = in_memory().await;
+    let server = start_memory_server().await;
     let (runs, client) = (server.run_service(), ClientAddress::from(std::net::IpAddr::from([127, 0, 0, 1])));
     let request = RunRequest::new("tale", "t", RunInput::Input(json!({"topic": "sea", "rounds": 3})))
         .context(json!({"gated": true}));
@@ -231,12 +231,12 @@ async fn wait_until_cancelling(server: &TestServer, thread: &str) {
 /// R-SRV-9: the numbers of a later run on the thread are higher, and a client receives both runs as one stream.
 #[tokio::test]
 async fn numbers_rise_along_the_thread_over_several_runs() {
-    let server = in_memory().await;
+    let server = start_memory_server().await;
     let id = server.start_story(json!({"topic": "sea", "rounds": 2, "needsApproval": true})).await;
-    let first = server.reader(&id, None).await.all().await;
+    let first = server.reader(&id, None).await.read_all().await;
     assert_eq!(server.json(&format!("/api/tales/{id}")).await["record"]["status"], "waiting");
     assert_eq!(server.post(&format!("/api/tales/{id}/answer"), &json!(true)).await.status(), 202);
-    let all = server.reader(&id, None).await.all().await;
+    let all = server.reader(&id, None).await.read_all().await;
     assert!(all.len() > first.len() && ids(&all).is_sorted_by(|a, b| a < b));
     assert_eq!(all[..first.len()], first);
     let state = server.json(&format!("/api/tales/{id}")).await;

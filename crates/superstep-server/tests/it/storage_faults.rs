@@ -12,16 +12,16 @@ use superstep_server::{
 use tokio::time::timeout;
 
 use crate::faulty_storage::{FaultController, collect_events, work_request};
-use crate::shutdown_and_restart::until;
+use crate::shutdown_and_restart::wait_for_status;
 
-const LONG: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 async fn thread_record(runs: &RunService, thread: &str) -> ThreadRecord {
     runs.get_thread(&thread.into()).await.unwrap()
 }
 
-fn count(events: &[(u64, String)], kind: &str) -> usize {
-    events.iter().filter(|(_, event_kind)| event_kind == kind).count()
+fn count(events: &[(u64, String)], event_type: &str) -> usize {
+    events.iter().filter(|(_, actual_type)| actual_type == event_type).count()
 }
 
 /// R-SRV-9: events that are not persisted stay buffered beyond the buffer size, for clients that reconnect.
@@ -36,13 +36,13 @@ async fn unsaved_events_stay_buffered_for_reconnecting_clients() {
     let mut subscription = runs.subscribe(&"t".into(), None).await.unwrap();
     let mut first = Vec::new();
     while count(&first, "on_custom_event") < 200 {
-        let event = timeout(LONG, subscription.next()).await.unwrap().expect("unsaved events stay buffered");
+        let event = timeout(TIMEOUT, subscription.next()).await.unwrap().expect("unsaved events stay buffered");
         first.push((event.number(), event.event_type().to_owned()));
     }
     // None of these events is persisted: the superstep has not finished.
     let mut resumed = runs.subscribe(&"t".into(), Some(first[3].0)).await.unwrap();
     for expected in &first[4..] {
-        let event = timeout(LONG, resumed.next()).await.unwrap().unwrap();
+        let event = timeout(TIMEOUT, resumed.next()).await.unwrap().unwrap();
         assert_eq!((event.number(), event.event_type()), (expected.0, expected.1.as_str()));
     }
     faults.continue_run();
@@ -63,13 +63,13 @@ async fn a_reader_fails_when_events_exceed_buffer_and_store() {
     faults.wait_until_emitted().await;
     let mut subscription = runs.subscribe(&"t".into(), None).await.unwrap();
     let mut received = Vec::new();
-    while let Some(event) = timeout(LONG, subscription.next()).await.unwrap() {
+    while let Some(event) = timeout(TIMEOUT, subscription.next()).await.unwrap() {
         received.push((event.number(), event.event_type().to_owned()));
     }
     let Some(SubscriptionEnd::Failed(problem)) = subscription.end() else { panic!("{:?}", subscription.end()) };
     assert_eq!((problem.status(), problem.is_retryable()), (503, true));
     faults.continue_run();
-    until(runs, &"t".into(), RunStatus::Succeeded).await;
+    wait_for_status(runs, &"t".into(), RunStatus::Succeeded).await;
     received.extend(collect_events(runs, "t", received.last().map(|(number, _)| *number)).await);
     assert_eq!(count(&received, "on_custom_event"), 1000);
     let numbers: Vec<u64> = received.iter().map(|(number, _)| *number).collect();
@@ -94,7 +94,7 @@ async fn later_events_do_not_overtake_unsaved_events() {
     assert_eq!(count(&live, "on_custom_event"), 0);
     faults.release();
     faults.continue_run();
-    while let Some(event) = timeout(LONG, subscription.next()).await.unwrap() {
+    while let Some(event) = timeout(TIMEOUT, subscription.next()).await.unwrap() {
         live.push((event.number(), event.event_type().to_owned()));
     }
     assert_eq!(count(&live, "on_custom_event"), 3);
@@ -134,8 +134,8 @@ async fn a_run_is_recovered_when_the_store_is_back() {
     let runs = server.run_service();
     assert_eq!(server.recovered_runs(), 1);
     assert_eq!(runs.find_run(orphaned.run).await.unwrap().unwrap().status, RunStatus::Running);
-    timeout(LONG, faults.wait_until_emitted()).await.unwrap();
-    until(runs, &"t".into(), RunStatus::Succeeded).await;
+    timeout(TIMEOUT, faults.wait_until_emitted()).await.unwrap();
+    wait_for_status(runs, &"t".into(), RunStatus::Succeeded).await;
 }
 
 /// R-SRV-19: the record of an unfinished run is closed once another run has started on its thread.
@@ -183,7 +183,7 @@ async fn a_recovered_run_waits_for_a_slot() {
                 tokio::task::yield_now().await;
             }
         };
-        timeout(LONG, succeeded).await.unwrap();
+        timeout(TIMEOUT, succeeded).await.unwrap();
     }
 }
 
@@ -215,7 +215,7 @@ async fn the_end_of_a_run_is_saved_when_the_store_is_back() {
     let mut subscription = runs.subscribe(&"t".into(), None).await.unwrap();
     faults.fail_batches(1);
     faults.continue_run();
-    while timeout(LONG, subscription.next()).await.unwrap().is_some() {}
+    while timeout(TIMEOUT, subscription.next()).await.unwrap().is_some() {}
     assert_eq!(thread_record(runs, "t").await.status, RunStatus::Succeeded);
     assert_eq!(runs.active_run(&"t".into()), None);
 }

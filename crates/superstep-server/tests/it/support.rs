@@ -120,7 +120,7 @@ fn graph(gate: &Arc<Semaphore>) -> Arc<dyn superstep_server::ServedGraph> {
 struct NewStory {
     #[schemars(length(min = 1))]
     topic: String,
-    #[serde(default = "three")]
+    #[serde(default = "default_rounds")]
     #[schemars(range(min = 1, max = 500))]
     rounds: u32,
     #[serde(default)]
@@ -135,7 +135,7 @@ struct NewStory {
     thread: Option<String>,
 }
 
-fn three() -> u32 {
+fn default_rounds() -> u32 {
     3
 }
 
@@ -233,7 +233,7 @@ pub(crate) async fn start_server(config: ServerConfig) -> TestServer {
     TestServer { inner: server, client: client(), gate }
 }
 
-pub(crate) async fn in_memory() -> TestServer {
+pub(crate) async fn start_memory_server() -> TestServer {
     start_server(ServerConfig::new(Storage::memory())).await
 }
 
@@ -313,7 +313,7 @@ impl SseReader {
             while let Some((block, rest)) = self.text.split_once("\n\n") {
                 let (block, rest) = (block.to_owned(), rest.to_owned());
                 self.text = rest;
-                if let Some(event) = self.read(&block) {
+                if let Some(event) = self.parse_block(&block) {
                     return Some(event);
                 }
             }
@@ -322,7 +322,7 @@ impl SseReader {
         }
     }
 
-    fn read(&mut self, block: &str) -> Option<SseEvent> {
+    fn parse_block(&mut self, block: &str) -> Option<SseEvent> {
         let (mut id, mut event, mut data) = (None, None, String::new());
         for line in block.lines() {
             match line.split_once(": ").unwrap() {
@@ -337,7 +337,7 @@ impl SseReader {
         event.map(|event| SseEvent { id, event, data: data.unwrap() })
     }
 
-    pub(crate) async fn all(mut self) -> Vec<SseEvent> {
+    pub(crate) async fn read_all(mut self) -> Vec<SseEvent> {
         let mut all = Vec::new();
         while let Some(event) = self.next().await {
             all.push(event);
@@ -345,8 +345,8 @@ impl SseReader {
         all
     }
 
-    /// Reads up to an event of this type and node.
-    pub(crate) async fn until(&mut self, event: &str, node: &str) -> SseEvent {
+    /// Reads up to the event of this type and node, and returns it.
+    pub(crate) async fn read_until(&mut self, event: &str, node: &str) -> SseEvent {
         loop {
             let next = self.next().await.expect("the event comes before the end");
             if next.event == event && next.data["name"] == node {

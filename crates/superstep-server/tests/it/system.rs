@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use superstep::settings::{Settings, SettingsSources};
 use superstep_server::{PortConflictPolicy, RecoveryMode, ServerConfig};
 
-use crate::support::{in_memory, start_server};
+use crate::support::{start_memory_server, start_server};
 
 /// R-SRV-17a: the server is alive; health contains storage, models, load and version, and no secret.
 #[tokio::test]
@@ -39,9 +39,9 @@ async fn health_reports_components_and_no_secret() {
 /// R-FWK-89: runs are measured, in the Prometheus text format.
 #[tokio::test]
 async fn runs_are_measured() {
-    let server = in_memory().await;
+    let server = start_memory_server().await;
     let id = server.start_story(json!({"topic": "sea", "rounds": 2})).await;
-    server.reader(&id, None).await.all().await;
+    server.reader(&id, None).await.read_all().await;
     let response = server.get("/metrics").await;
     assert_eq!(response.headers()["content-type"], "text/plain; version=0.0.4; charset=utf-8");
     let text = response.text().await.unwrap();
@@ -51,7 +51,7 @@ async fn runs_are_measured() {
 /// R-SRV-3a: the OpenAPI document lists every route with its methods, and nothing else.
 #[tokio::test]
 async fn the_openapi_document_lists_every_route() {
-    let server = in_memory().await;
+    let server = start_memory_server().await;
     let api = server.json("/api/openapi.json").await;
     assert!(api["openapi"].as_str().unwrap().starts_with("3."));
     let mut listed = BTreeSet::new();
@@ -59,9 +59,9 @@ async fn the_openapi_document_lists_every_route() {
         for method in methods.as_object().unwrap().keys() {
             listed.insert(format!("{method} {path}"));
             // Every listed route exists: the response is neither "no resource" nor 405.
-            let address = server.url(&path.replace("{id}", "none"));
+            let url = server.url(&path.replace("{id}", "none"));
             let method = reqwest::Method::from_bytes(method.to_uppercase().as_bytes()).unwrap();
-            let response = server.client.request(method, address).send().await.unwrap();
+            let response = server.client.request(method, url).send().await.unwrap();
             let (status, text) = (response.status(), response.text().await.unwrap());
             assert!(status != 405 && !text.contains("no resource at"), "{path}: {status} {text}");
         }

@@ -20,16 +20,16 @@ fn request(text: &str) -> ChatRequest {
 #[tokio::test]
 async fn a_response_is_streamed_in_chunks_and_counted() {
     let model = open(&tiny()).unwrap();
-    let (answer, chunks) = generate(&model, &request("hello")).await.unwrap();
-    assert_eq!(chunks.concat(), answer.message.text());
+    let (response, chunks) = generate(&model, &request("hello")).await.unwrap();
+    assert_eq!(chunks.concat(), response.message.text());
     assert!(chunks.len() > 1, "{chunks:?}");
-    assert_eq!(answer.model, ModelInfo::new("local", "tiny", ModelKind::Weights));
-    assert_eq!(answer.model, model.info());
+    assert_eq!(response.model, ModelInfo::new("local", "tiny", ModelKind::Weights));
+    assert_eq!(response.model, model.info());
     // A control token, one token for each byte of `user\nhello`, a control token, a line break; a control token and
     // `assistant\n`.
-    let usage = answer.usage();
+    let usage = response.usage();
     assert_eq!((usage.input_tokens, usage.output_tokens, usage.estimated), (1 + 10 + 1 + 1 + 1 + 10, 24, false));
-    assert_eq!(answer.stop, StopReason::Length);
+    assert_eq!(response.stop, StopReason::Length);
 }
 
 /// A lazily loaded file gives the same responses; errors behind its header are returned by requests.
@@ -38,7 +38,7 @@ async fn a_file_can_be_loaded_at_the_first_request() {
     let file = Temporary::new(&tiny());
     let (lazy, opened) = (Weights::lazy(file.path()).unwrap(), open(&tiny()).unwrap());
     assert_eq!(lazy.info(), opened.info());
-    assert_eq!(ask(&lazy, &request("hello")).await.unwrap(), ask(&opened, &request("hello")).await.unwrap());
+    assert_eq!(generate(&lazy, &request("hello")).await.unwrap(), generate(&opened, &request("hello")).await.unwrap());
 
     let changed = Temporary::new(&tiny());
     let late = Weights::lazy(changed.path()).unwrap();
@@ -64,16 +64,16 @@ async fn an_answer_without_chance_is_always_the_same() {
     assert_eq!(third.unwrap().0, first);
     assert_ne!(between.unwrap().0.message, first.message);
     let reopened = open(&tiny()).unwrap();
-    assert_eq!(ask(&again, &one).await.unwrap().0, first);
+    assert_eq!(generate(&reopened, &one).await.unwrap().0, first);
 }
 
 /// R-FWK-74: a separate output projection in the file is used.
 #[tokio::test]
 async fn a_separate_output_projection_is_used() {
     let other = open(&tiny_with(&[], &[("output.weight", &[259, WIDTH])])).unwrap();
-    let (answer, _) = generate(&other, &request("one")).await.unwrap();
+    let (response, _) = generate(&other, &request("one")).await.unwrap();
     let (tied, _) = generate(&open(&tiny()).unwrap(), &request("one")).await.unwrap();
-    assert_ne!(answer.message, tied.message);
+    assert_ne!(response.message, tied.message);
 }
 
 /// R-FWK-74: the seed determines the sampling; without a seed, responses differ.
@@ -99,10 +99,10 @@ async fn an_answer_ends_before_a_text_to_stop_at() {
     let letters: Vec<(usize, char)> = full.char_indices().collect();
     let (from, to) = (letters[letters.len() / 2].0, letters[letters.len() / 2 + 3].0);
     let stop = &full[from..to];
-    let (answer, chunks) = generate(&model, &request("hello").stop(stop).stop("never said")).await.unwrap();
-    assert_eq!(answer.stop, StopReason::Sequence);
-    assert_eq!(answer.message.text(), whole[..whole.find(stop).unwrap()]);
-    assert_eq!(chunks.concat(), answer.message.text());
+    let (response, chunks) = generate(&model, &request("hello").stop(stop).stop("never said")).await.unwrap();
+    assert_eq!(response.stop, StopReason::Sequence);
+    assert_eq!(response.message.text(), full[..full.find(stop).unwrap()]);
+    assert_eq!(chunks.concat(), response.message.text());
 }
 
 /// R-FWK-71, R-FWK-74: a prompt beyond the context is rejected; a response that fills the context stops there.
@@ -112,19 +112,19 @@ async fn the_context_length_is_enforced() {
     let error = generate(&model, &request(&"x".repeat(CONTEXT as usize))).await.unwrap_err();
     assert_eq!(ModelErrorKind::from_error(&error), Some(ModelErrorKind::ContextLengthExceeded));
     assert!(error.message().contains("256"), "{error}");
-    let (answer, _) = generate(&model, &request(&"x".repeat(200)).max_tokens(1000)).await.unwrap();
-    let usage = answer.usage();
-    assert_eq!(answer.stop, StopReason::Length);
-    assert_eq!(usage.total_tokens, u64::from(CONTEXT) + 1, "the last token is said and never read");
+    let (response, _) = generate(&model, &request(&"x".repeat(200)).max_tokens(1000)).await.unwrap();
+    let usage = response.usage();
+    assert_eq!(response.stop, StopReason::Length);
+    assert_eq!(usage.total_tokens, u64::from(CONTEXT) + 1, "the last token is generated and not processed");
 }
 
 /// A message that spells a control token cannot end itself and start another message.
 #[tokio::test]
 async fn a_message_cannot_contain_control_tokens() {
     let model = open(&tiny()).unwrap();
-    let cost = async |text: &str| generate(&model, &request(text)).await.unwrap().0.usage().input_tokens;
-    let mark = "<|im_end|>";
-    assert_eq!(cost(mark).await - cost("").await, mark.len() as u64);
+    let input_tokens = async |text: &str| generate(&model, &request(text)).await.unwrap().0.usage().input_tokens;
+    let control_token = "<|im_end|>";
+    assert_eq!(input_tokens(control_token).await - input_tokens("").await, control_token.len() as u64);
 }
 
 /// R-FWK-74: unsupported requests are rejected, not partly ignored.

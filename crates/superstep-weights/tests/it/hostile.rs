@@ -6,7 +6,7 @@ use superstep_core::error::{Error, ErrorCode};
 use crate::support::{WIDTH, open, tiny, tiny_with};
 
 /// Returns the end of the header: behind the entry of the last tensor.
-fn head(file: &[u8]) -> usize {
+fn header_end(file: &[u8]) -> usize {
     end_of(file, b"blk.1.ffn_down.weight") + 64
 }
 
@@ -27,8 +27,8 @@ fn open_error(bytes: &[u8]) -> Error {
 #[test]
 fn a_truncated_file_is_rejected() {
     let file = tiny();
-    let head = head(&file);
-    let lengths = (0..head).step_by(53).chain((head..file.len()).step_by(4_999)).chain([file.len() - 1]);
+    let header_end = header_end(&file);
+    let lengths = (0..header_end).step_by(53).chain((header_end..file.len()).step_by(4_999)).chain([file.len() - 1]);
     for length in lengths {
         open_error(&file[..length]);
     }
@@ -53,7 +53,7 @@ fn invalid_numbers_are_rejected() {
         ("the length of an empty array", text("tokenizer.ggml.merges") + 8),
         ("the first dimension", tensor("token_embd.weight") + 4),
         ("the second dimension", tensor("token_embd.weight") + 12),
-        ("the place of a tensor", tensor("token_embd.weight") + 24),
+        ("the offset of a tensor", tensor("token_embd.weight") + 24),
     ];
     for (label, at) in offsets {
         for invalid in long {
@@ -79,7 +79,7 @@ fn mutated_headers_do_not_panic() {
     let file = tiny();
     let (mut opened, mut errors) = (0, 0);
     let tokens = text_range(&file);
-    for at in 0..head(&file) {
+    for at in 0..header_end(&file) {
         // The vocabulary is long and uniform, so only a part of it is tested.
         if tokens.contains(&at) && !at.is_multiple_of(41) {
             continue;
@@ -97,7 +97,7 @@ fn mutated_headers_do_not_panic() {
             }
         }
     }
-    assert!(opened > 10 && errors > 1000, "{opened} opened, {errors} refused");
+    assert!(opened > 10 && errors > 1000, "{opened} opened, {errors} rejected");
 }
 
 /// Returns the range of the token types and texts.
@@ -142,16 +142,16 @@ fn an_unsupported_model_is_rejected() {
 #[test]
 fn tensors_that_share_their_bytes_are_rejected() {
     let mut file = tiny();
-    let parts =
+    let layer_tensors =
         ["attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down", "attn_norm", "ffn_norm"];
-    let parts = parts.iter().flat_map(|part| [format!("blk.0.{part}"), format!("blk.1.{part}")]);
-    for name in parts.chain(["token_embd".to_owned(), "output_norm".to_owned()]) {
+    let layer_tensors = layer_tensors.iter().flat_map(|name| [format!("blk.0.{name}"), format!("blk.1.{name}")]);
+    for name in layer_tensors.chain(["token_embd".to_owned(), "output_norm".to_owned()]) {
         // The number of dimensions, the dimensions, the type; then the offset.
         let at = end_of(&file, format!("{name}.weight").as_bytes());
         let at = at + 8 + 8 * usize::from(file[at]);
         file[at..at + 8].copy_from_slice(&0_u64.to_le_bytes());
     }
     // Leaves space for the largest tensor.
-    file.truncate(head(&file) + 32 + 259 * WIDTH / 32 * 20);
+    file.truncate(header_end(&file) + 32 + 259 * WIDTH / 32 * 20);
     assert!(open_error(&file).message().contains("overlap"));
 }

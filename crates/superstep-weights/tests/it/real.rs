@@ -26,24 +26,24 @@ fn model() -> &'static Weights {
 async fn real_weights_answer_deterministically() {
     let question = "Argue the positive side of: Should AI be regulated? 2-3 sentences";
     let request = ChatRequest::new([Message::user(question)]).max_tokens(40);
-    let (answer, chunks) = generate(model(), &request).await.unwrap();
-    let text = answer.message.text();
-    println!("{}: {text}", answer.model);
+    let (response, chunks) = generate(model(), &request).await.unwrap();
+    let text = response.message.text();
+    println!("{}: {text}", response.model);
     assert_eq!(chunks.concat(), text);
-    assert!(answer.usage().output_tokens > 20, "{text}");
+    assert!(response.usage().output_tokens > 20, "{text}");
     assert!(text.split(' ').count() > 15 && text.contains("AI"), "{text}");
-    assert_eq!((answer.model.provider.as_ref(), answer.model.kind), ("local", ModelKind::Weights));
+    assert_eq!((response.model.provider.as_ref(), response.model.kind), ("local", ModelKind::Weights));
     let (repeated, _) = generate(model(), &request).await.unwrap();
-    assert_eq!(again, answer);
+    assert_eq!(repeated, response);
 }
 
 /// R-FWK-74: the model knows a fact, ends by itself, and stops at its limit.
 #[tokio::test]
 async fn real_weights_answer_and_stop() {
     let request = ChatRequest::new([Message::system("Be short."), Message::user("What is the capital of France?")]);
-    let (answer, _) = generate(model(), &request).await.unwrap();
-    assert!(answer.message.text().contains("Paris"), "{}", answer.message.text());
-    assert_eq!(answer.stop, StopReason::End);
+    let (response, _) = generate(model(), &request).await.unwrap();
+    assert!(response.message.text().contains("Paris"), "{}", response.message.text());
+    assert_eq!(response.stop, StopReason::End);
     let (short, _) = generate(model(), &request.clone().max_tokens(3)).await.unwrap();
     assert_eq!((short.stop, short.message.usage.map(|usage| usage.output_tokens)), (StopReason::Length, Some(3)));
     let (before, _) = generate(model(), &request.stop("Paris")).await.unwrap();
@@ -52,10 +52,10 @@ async fn real_weights_answer_and_stop() {
 }
 
 /// A listener that notifies at the first chunk.
-struct First<'a>(&'a Notify);
+struct FirstChunkListener<'a>(&'a Notify);
 
-impl ChunkListener for First<'_> {
-    fn on_chunk(&mut self, _piece: MessageChunk) -> Option<BoxFuture<'_, ()>> {
+impl ChunkListener for FirstChunkListener<'_> {
+    fn on_chunk(&mut self, _chunk: MessageChunk) -> Option<BoxFuture<'_, ()>> {
         self.0.notify_one();
         None
     }
@@ -67,15 +67,15 @@ async fn a_dropped_answer_frees_the_thread() {
     let long =
         ChatRequest::new([Message::user("Write a very long story about a ship.")]).max_tokens(4000).temperature(2.0);
     let received = Notify::new();
-    let mut first = First(&received);
-    let mut chunks = ChunkSender::new(&mut first);
+    let mut listener = FirstChunkListener(&received);
+    let mut chunks = ChunkSender::new(&mut listener);
     tokio::select! {
-        answer = model().generate(&long, &mut chunks) => panic!("nobody waited for {answer:?}"),
+        response = model().generate(&long, &mut chunks) => panic!("the long response was completed: {response:?}"),
         () = received.notified() => {}
     }
     let short = ChatRequest::new([Message::user("Hi!")]).max_tokens(2);
-    let answer = tokio::time::timeout(Duration::from_secs(60), generate(model(), &short)).await;
-    assert_eq!(answer.expect("the thread is busy with what nobody wants").unwrap().0.usage().output_tokens, 2);
+    let response = tokio::time::timeout(Duration::from_secs(60), generate(model(), &short)).await;
+    assert_eq!(response.expect("the dropped request still occupies the thread").unwrap().0.usage().output_tokens, 2);
 }
 
 /// The real file, truncated or with another count in its header, is an error.

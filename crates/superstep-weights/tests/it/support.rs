@@ -44,10 +44,10 @@ fn metadata() -> Vec<(String, Value)> {
     let text = |text: &str| Value::String(text.to_owned());
     let mut letters: Vec<char> = ByteLevel::alphabet().into_iter().collect();
     letters.sort_unstable();
-    let marks = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"];
+    let control_tokens = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"];
     let tokens: Vec<Value> =
-        marks.iter().map(|mark| text(mark)).chain(letters.iter().map(|l| text(&l.to_string()))).collect();
-    let kinds = (0..tokens.len()).map(|token| Value::I32(if token < marks.len() { 3 } else { 1 }));
+        control_tokens.iter().map(|token| text(token)).chain(letters.iter().map(|l| text(&l.to_string()))).collect();
+    let token_types = (0..tokens.len()).map(|token| Value::I32(if token < control_tokens.len() { 3 } else { 1 }));
     [
         ("general.architecture", text("llama")),
         ("general.name", text("tiny")),
@@ -61,7 +61,7 @@ fn metadata() -> Vec<(String, Value)> {
         ("llama.rope.freq_base", Value::F32(10_000.0)),
         ("tokenizer.ggml.model", text("gpt2")),
         ("tokenizer.ggml.pre", text("smollm")),
-        ("tokenizer.ggml.token_type", Value::Array(kinds.collect())),
+        ("tokenizer.ggml.token_type", Value::Array(token_types.collect())),
         ("tokenizer.ggml.tokens", Value::Array(tokens)),
         ("tokenizer.ggml.merges", Value::Array(Vec::new())),
         ("tokenizer.ggml.eos_token_id", Value::U32(2)),
@@ -75,18 +75,18 @@ fn tensors() -> Vec<(String, Vec<usize>)> {
     let mut tensors =
         vec![("token_embd.weight".to_owned(), vec![259, WIDTH]), ("output_norm.weight".to_owned(), vec![WIDTH])];
     for layer in 0..2 {
-        let parts = [
+        let layer_tensors = [
             ("attn_norm", vec![WIDTH]),
             ("attn_q", vec![WIDTH, WIDTH]),
-            ("attn_k", vec![kept, WIDTH]),
-            ("attn_v", vec![kept, WIDTH]),
+            ("attn_k", vec![kv_width, WIDTH]),
+            ("attn_v", vec![kv_width, WIDTH]),
             ("attn_output", vec![WIDTH, WIDTH]),
             ("ffn_norm", vec![WIDTH]),
             ("ffn_gate", vec![inner, WIDTH]),
             ("ffn_up", vec![inner, WIDTH]),
             ("ffn_down", vec![WIDTH, inner]),
         ];
-        tensors.extend(parts.into_iter().map(|(part, shape)| (format!("blk.{layer}.{part}.weight"), shape)));
+        tensors.extend(layer_tensors.into_iter().map(|(name, shape)| (format!("blk.{layer}.{name}.weight"), shape)));
     }
     tensors
 }
@@ -153,6 +153,6 @@ impl ChunkListener for TextRecorder {
 /// Sends a request; also returns the chunks.
 pub(crate) async fn generate(model: &Weights, request: &ChatRequest) -> Result<(ChatResponse, Vec<String>)> {
     let mut recorder = TextRecorder::default();
-    let answer = model.generate(request, &mut ChunkSender::new(&mut recorder)).await?;
-    Ok((answer, recorder.0))
+    let response = model.generate(request, &mut ChunkSender::new(&mut recorder)).await?;
+    Ok((response, recorder.0))
 }

@@ -31,7 +31,7 @@ pub(super) struct AgentParts {
 /// A hook of a middleware, with its node.
 struct HookEntry {
     middleware: Arc<dyn DynMiddleware>,
-    when: HookPoint,
+    point: HookPoint,
     handle: NodeHandle,
 }
 
@@ -49,7 +49,7 @@ struct AgentNodes {
 pub(super) fn compile<C: Send + Sync + 'static>(parts: AgentParts) -> Result<CompiledGraph<AgentState, C>> {
     let mut graph = StateGraph::<AgentState, C>::new(&parts.name);
     let middlewares = &parts.middlewares;
-    let listed = parts.model.tools.clone();
+    let tool_set = parts.model.tools.clone();
     let is_corrected = parts.model.structured.is_some();
     let before_agent = reserve_hook_nodes(&mut graph, middlewares, HookPoint::BeforeAgent);
     let before_model = reserve_hook_nodes(&mut graph, middlewares, HookPoint::BeforeModel);
@@ -62,7 +62,7 @@ pub(super) fn compile<C: Send + Sync + 'static>(parts: AgentParts) -> Result<Com
     let endpoints = nodes.endpoints();
     connect(&mut graph, &nodes, &endpoints, is_corrected, parts.has_return_direct);
     for hook in nodes.hooks() {
-        define(&mut graph, hook, &endpoints, &listed)?;
+        define(&mut graph, hook, &endpoints, &tool_set)?;
     }
     graph.input_fields(["messages"]).recursion_limit(parts.recursion_limit);
     if let Some(checkpointer) = parts.checkpointer {
@@ -128,20 +128,20 @@ fn hook_endpoints(hooks: &[HookEntry]) -> impl Iterator<Item = Endpoint> {
     hooks.iter().map(|hook| hook.handle.into())
 }
 
-/// Reserves the nodes of the hooks that run at `when`, in call order.
+/// Reserves the nodes of the hooks that run at `point`, in call order.
 fn reserve_hook_nodes<C: Send + Sync + 'static>(
     graph: &mut StateGraph<AgentState, C>,
     middlewares: &[Arc<dyn DynMiddleware>],
-    when: HookPoint,
+    point: HookPoint,
 ) -> Vec<HookEntry> {
-    let have = middlewares.iter().filter(|middleware| when.is_enabled(&middleware.hooks())).cloned();
-    let ordered: Vec<_> = match when {
-        HookPoint::BeforeAgent | HookPoint::BeforeModel => have.collect(),
-        HookPoint::AfterModel | HookPoint::AfterAgent => have.rev().collect(),
+    let enabled = middlewares.iter().filter(|middleware| point.is_enabled(&middleware.hooks())).cloned();
+    let ordered: Vec<_> = match point {
+        HookPoint::BeforeAgent | HookPoint::BeforeModel => enabled.collect(),
+        HookPoint::AfterModel | HookPoint::AfterAgent => enabled.rev().collect(),
     };
     let reserve = |middleware: Arc<dyn DynMiddleware>| {
-        let handle = graph.reserve_node(&format!("{}.{}", middleware.name(), when.name()));
-        HookEntry { middleware, when, handle }
+        let handle = graph.reserve_node(&format!("{}.{}", middleware.name(), point.name()));
+        HookEntry { middleware, point, handle }
     };
     ordered.into_iter().map(reserve).collect()
 }
@@ -150,21 +150,21 @@ fn define<C: Send + Sync + 'static>(
     graph: &mut StateGraph<AgentState, C>,
     hook: &HookEntry,
     endpoints: &LoopEndpoints,
-    listed: &ToolSet,
+    tool_set: &ToolSet,
 ) -> Result<()> {
-    let HookEntry { middleware, when, handle } = hook;
+    let HookEntry { middleware, point, handle } = hook;
     let mut jumps = Vec::new();
     for jump in middleware.hooks().jumps {
-        let Some(end) = endpoints.at(jump) else {
+        let Some(target) = endpoints.jump_target(jump) else {
             let fact =
                 format!("middleware `{}` declares a jump to the tools, but the agent has no tools", middleware.name());
             return Err(Error::new(ErrorCode::InvalidGraph, fact));
         };
-        jumps.push((jump, end));
+        jumps.push((jump, target));
     }
-    let goto: Vec<Endpoint> = jumps.iter().map(|(_, end)| end.clone()).collect();
+    let goto: Vec<Endpoint> = jumps.iter().map(|(_, target)| target.clone()).collect();
     let (middleware, name) = (middleware.clone(), middleware.name().into());
-    let action = HookNode { middleware, when: *when, name, jumps, tools: listed.clone() };
+    let action = HookNode { middleware, point: *point, name, jumps, tools: tool_set.clone() };
     let action = node(action).reads(PRIVATE).writes(["messages", "rooms", "structured"]);
     match goto.is_empty() {
         true => graph.define_node(*handle, action),
@@ -174,7 +174,7 @@ fn define<C: Send + Sync + 'static>(
 }
 
 impl LoopEndpoints {
-    fn at(&self, jump: JumpTo) -> Option<Endpoint> {
+    fn jump_target(&self, jump: JumpTo) -> Option<Endpoint> {
         match jump {
             JumpTo::Model => Some(self.entry.clone()),
             JumpTo::Tools => self.tools.clone(),
@@ -186,7 +186,7 @@ impl LoopEndpoints {
 /// A node that calls one hook.
 struct HookNode {
     middleware: Arc<dyn DynMiddleware>,
-    when: HookPoint,
+    point: HookPoint,
     name: Arc<str>,
     /// Jump targets with their nodes.
     jumps: Vec<(JumpTo, Endpoint)>,
@@ -202,7 +202,7 @@ impl<C> Node<AgentState, C> for HookNode {
         // remain as the response of this turn.
         let is_stale = state.structured_response.is_some() && TurnCounters::from_state(&state) != state.turn;
         let hook = HookContext { state, task: cx, name: self.name.clone(), tools: self.tools.clone() };
-        let HookUpdate { messages, middleware_state: new_state, jump } = self.middleware.hook(self.when, hook).await?;
+        let HookUpdate { messages, middleware_state: new_state, jump } = self.middleware.hook(self.point, hook).await?;
         let mut update = AgentState::update();
         if is_stale {
             update = update.structured_response(None);
@@ -214,7 +214,7 @@ impl<C> Node<AgentState, C> for HookNode {
             update = update.middleware_state((self.name.to_string(), new_state));
         }
         let command = match jump {
-            Some(jump) => Command::goto(self.end_of(jump)?),
+            Some(jump) => Command::goto(self.jump_target(jump)?),
             None => Command::new(),
         };
         Ok(command.update(update))
@@ -222,9 +222,9 @@ impl<C> Node<AgentState, C> for HookNode {
 }
 
 impl HookNode {
-    fn end_of(&self, jump: JumpTo) -> Result<Endpoint> {
+    fn jump_target(&self, jump: JumpTo) -> Result<Endpoint> {
         let allowed = self.jumps.iter().find(|(allowed, _)| *allowed == jump);
-        allowed.map(|(_, end)| end.clone()).ok_or_else(|| {
+        allowed.map(|(_, target)| target.clone()).ok_or_else(|| {
             let fact = format!("middleware `{}` returned the undeclared jump `{jump:?}`", self.name);
             Error::new(ErrorCode::InvalidRoute, fact)
                 .with_help("declare it in its hooks: `Hooks::none()…can_jump_to([..])`")

@@ -35,12 +35,12 @@ pub struct ModelRequest {
 #[derive(Clone)]
 pub struct NextModel {
     chain: MiddlewareChain,
-    at: usize,
+    index: usize,
 }
 
 impl NextModel {
     pub(super) fn first(chain: &MiddlewareChain) -> Self {
-        Self { chain: chain.clone(), at: 0 }
+        Self { chain: chain.clone(), index: 0 }
     }
 
     /// Runs the rest of the chain.
@@ -48,10 +48,10 @@ impl NextModel {
     /// # Errors
     /// Returns an error if the model or a middleware of the rest of the chain fails.
     pub fn run(self, request: ModelRequest) -> BoxFuture<'static, Result<ChatResponse, NodeError>> {
-        let Self { chain, at } = self;
+        let Self { chain, index } = self;
         Box::pin(async move {
-            match chain.get(at).cloned() {
-                Some(middleware) => middleware.wrap_model(request, Self { chain, at: at + 1 }).await,
+            match chain.get(index).cloned() {
+                Some(middleware) => middleware.wrap_model(request, Self { chain, index: index + 1 }).await,
                 None => Ok(request.task.model(&request.model).request(request.request).await?),
             }
         })
@@ -83,9 +83,9 @@ impl ToolCallRequest {
 
 impl Clone for ToolCallRequest {
     fn clone(&self) -> Self {
-        let ToolInvocation { id, args, progress, task_context: host } = &self.call;
+        let ToolInvocation { id, args, progress, task_context } = &self.call;
         let mut call = ToolInvocation::new(id.clone(), args.clone());
-        (call.progress, call.task_context) = (progress.clone(), host.clone());
+        (call.progress, call.task_context) = (progress.clone(), task_context.clone());
         Self { spec: self.spec.clone(), call }
     }
 }
@@ -94,7 +94,7 @@ impl Clone for ToolCallRequest {
 #[derive(Clone)]
 pub struct NextTool {
     chain: MiddlewareChain,
-    at: usize,
+    index: usize,
     tool: SharedTool,
 }
 
@@ -104,10 +104,10 @@ impl NextTool {
     /// # Errors
     /// Returns an error if the tool or a middleware of the rest of the chain fails.
     pub fn run(self, request: ToolCallRequest) -> BoxFuture<'static, Result<ToolOutput, ToolError>> {
-        let Self { chain, at, tool } = self;
+        let Self { chain, index, tool } = self;
         Box::pin(async move {
-            match chain.get(at).cloned() {
-                Some(middleware) => middleware.wrap_tool(request, Self { chain, at: at + 1, tool }).await,
+            match chain.get(index).cloned() {
+                Some(middleware) => middleware.wrap_tool(request, Self { chain, index: index + 1, tool }).await,
                 None => tool.call(request.call).await,
             }
         })
@@ -115,14 +115,14 @@ impl NextTool {
 }
 
 /// Wraps a tool with the middleware of an agent, and marks results that are the response of the agent
-/// (`return_direct`). With `is_judged`, a middleware handles approvals, so the tool requires approval only if a
-/// policy names it.
-pub(super) fn wrap_tool(tool: SharedTool, chain: &MiddlewareChain, is_judged: bool) -> SharedTool {
+/// (`return_direct`). With `is_approval_handled`, a middleware handles approvals, so the tool requires approval only
+/// if a policy names it.
+pub(super) fn wrap_tool(tool: SharedTool, chain: &MiddlewareChain, is_approval_handled: bool) -> SharedTool {
     let spec = tool.spec();
-    if chain.is_empty() && !spec.return_direct && !(is_judged && spec.annotations.destructive) {
+    if chain.is_empty() && !spec.return_direct && !(is_approval_handled && spec.annotations.destructive) {
         return tool;
     }
-    WrappedTool { tool, chain: chain.clone(), is_approval_handled: is_judged }.into()
+    WrappedTool { tool, chain: chain.clone(), is_approval_handled }.into()
 }
 
 struct WrappedTool {
@@ -140,7 +140,7 @@ impl Tool for WrappedTool {
     }
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
-        let next = NextTool { chain: self.chain.clone(), at: 0, tool: self.tool.clone() };
+        let next = NextTool { chain: self.chain.clone(), index: 0, tool: self.tool.clone() };
         let spec = self.tool.spec().clone();
         let is_direct = spec.return_direct;
         let mut output = next.run(ToolCallRequest { spec, call }).await?;

@@ -197,13 +197,13 @@ impl HookUpdate {
 
     /// Marks added messages with the role of the user as added by middleware `name`.
     pub(super) fn mark_added(messages: MessageUpdates, name: &str) -> MessageUpdates {
-        let header = |edit: MessageUpdate| match edit {
+        let mark = |edit: MessageUpdate| match edit {
             MessageUpdate::Put(mut message) if message.role == Role::User => {
                 message.metadata.entry(ADDED_BY.to_owned()).or_insert_with(|| name.into());
                 MessageUpdate::Put(message)
             }
             edit => edit,
         };
-        MessageUpdates(messages.0.into_iter().map(header).collect())
+        MessageUpdates(messages.0.into_iter().map(mark).collect())
     }
 }

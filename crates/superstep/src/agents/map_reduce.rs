@@ -68,9 +68,9 @@ where
 {
     MapReduceBuilder {
         name: "map_reduce".to_owned(),
-        split: step(split),
+        split: erase_types(split),
         map: MapTask(map.into_map_fn()),
-        reduce: step(reduce),
+        reduce: erase_types(reduce),
         settings: Box::new(|node| node),
         checkpointer: None,
         types: PhantomData,
@@ -81,7 +81,7 @@ type ErasedFn =
     Arc<dyn Fn(Value, TaskContext) -> BoxFuture<'static, Result<Value, NodeError>> + std::marker::Send + Sync>;
 
 /// Erases the types of a function.
-fn step<A, B, F, Fut>(work: F) -> ErasedFn
+fn erase_types<A, B, F, Fut>(work: F) -> ErasedFn
 where
     A: DeserializeOwned,
     B: Serialize,
@@ -132,7 +132,7 @@ where
     type Context = ();
 
     fn into_map_fn(self) -> ErasedFn {
-        step(self)
+        erase_types(self)
     }
 }
 

@@ -145,7 +145,7 @@ impl HookPoint {
 pub(super) trait DynMiddleware: Send + Sync {
     fn name(&self) -> &str;
     fn hooks(&self) -> Hooks;
-    fn hook(&self, when: HookPoint, hook: HookContext) -> BoxFuture<'_, Result<HookUpdate, NodeError>>;
+    fn hook(&self, point: HookPoint, hook: HookContext) -> BoxFuture<'_, Result<HookUpdate, NodeError>>;
     fn wrap_model(&self, request: ModelRequest, next: NextModel) -> BoxFuture<'_, Result<ChatResponse, NodeError>>;
     fn wrap_tool(&self, request: ToolCallRequest, next: NextTool) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
 }
@@ -159,8 +159,8 @@ impl<M: Middleware> DynMiddleware for M {
         Middleware::hooks(self)
     }
 
-    fn hook(&self, when: HookPoint, hook: HookContext) -> BoxFuture<'_, Result<HookUpdate, NodeError>> {
-        match when {
+    fn hook(&self, point: HookPoint, hook: HookContext) -> BoxFuture<'_, Result<HookUpdate, NodeError>> {
+        match point {
             HookPoint::BeforeAgent => Box::pin(self.before_agent(hook)),
             HookPoint::BeforeModel => Box::pin(self.before_model(hook)),
             HookPoint::AfterModel => Box::pin(self.after_model(hook)),

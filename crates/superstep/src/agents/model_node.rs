@@ -40,8 +40,8 @@ impl<C> Node<AgentState, C> for AgentModelNode {
             turn.iterations() + 1 >= self.max_iterations || cx.remaining_steps() <= self.supersteps_per_iteration;
         let request = self.request(&state, is_last).await?;
         let had_response = state.structured_response.is_some();
-        let answer_tool = self.structured.as_ref().and_then(|structured| structured.tool(&self.model));
-        let request = ModelRequest { model: self.model.clone(), request, state, task: cx, response_tool: answer_tool };
+        let response_tool = self.structured.as_ref().and_then(|structured| structured.tool(&self.model));
+        let request = ModelRequest { model: self.model.clone(), request, state, task: cx, response_tool };
         let response = NextModel::first(&self.middleware_chain).run(request).await?;
         self.update(response, turn.with_model_call(), is_last, had_response)
     }
@@ -81,36 +81,37 @@ impl AgentModelNode {
         }
         let has_tools = self.static_tool_specs.as_ref().is_none_or(|tools| !tools.is_empty());
         let read = |structured: &_| StructuredResponse::read(structured, &self.model, &response, has_tools);
-        let reading = self.structured.as_ref().map(|structured| (structured, read(structured)));
+        let parsed = self.structured.as_ref().map(|structured| (structured, read(structured)));
         let mut message = response.message;
         message.name = message.name.or_else(|| self.agent_name.clone());
         let update = AgentState::update();
         let update = if had_response { update.structured_response(None) } else { update };
-        match reading {
+        match parsed {
             None | Some((_, ParsedResponse::Pending)) => Ok(update.messages(message).turn(turn)),
             Some((_, ParsedResponse::Done(value, closing))) => {
-                Ok(update.messages(together(message, closing)).turn(turn).structured_response(value))
+                Ok(update.messages(message_updates(message, closing)).turn(turn).structured_response(value))
             }
             Some((structured, ParsedResponse::Invalid(error, feedback))) => {
                 if is_last || turn.corrections() >= structured.corrections {
                     return Err(structured.failed(&self.model, &error).into());
                 }
-                Ok(update.messages(together(message, feedback)).turn(turn.with_format_retry()))
+                Ok(update.messages(message_updates(message, feedback)).turn(turn.with_format_retry()))
             }
         }
     }
 
     /// Removes tool calls that will not run; some models send calls although tool choice is `none`.
     fn drop_tool_calls(&self, message: &mut Message) {
-        let is_answer = |call: &_| self.structured.as_ref().is_some_and(|structured| structured.is_response_call(call));
+        let is_response_call =
+            |call: &_| self.structured.as_ref().is_some_and(|structured| structured.is_response_call(call));
         let requested_calls = message.tool_calls.len();
-        message.tool_calls.retain(is_answer);
+        message.tool_calls.retain(is_response_call);
         if message.tool_calls.len() < requested_calls {
             message.metadata.insert("out_of_rounds".to_owned(), true.into());
         }
     }
 }
 
-fn together(message: Message, more: Vec<Message>) -> MessageUpdates {
+fn message_updates(message: Message, more: Vec<Message>) -> MessageUpdates {
     std::iter::once(message).chain(more).collect()
 }

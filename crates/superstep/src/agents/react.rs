@@ -105,7 +105,7 @@ impl ReactAgent {
     /// [`AgentState::structured_response`]. After an invalid response the model receives the validation error and is
     /// called again, up to [`max_format_retries`](Self::max_format_retries) times; then the run fails.
     pub fn response_format<T: JsonSchema + DeserializeOwned>(mut self) -> Self {
-        self.structured = Some(StructuredResponse::of::<T>());
+        self.structured = Some(StructuredResponse::for_type::<T>());
         self
     }
 
@@ -186,11 +186,11 @@ impl ReactAgent {
         let has_tools = self.tools.has_sources() || self.tools.static_specs().next().is_some();
         let has_direct = self.tools.has_sources() || self.tools.static_specs().any(|spec| spec.return_direct);
         let tool_chain = self.middleware_chain(|hooks| hooks.wrap_tool_call);
-        let judges = self.middlewares.iter().any(|middleware| middleware.hooks().handles_tool_approval);
-        let tools = self.tools.clone().map(move |tool| wrap_tool(tool, &tool_chain, judges));
-        let round = 2 + self.count(HookPoint::BeforeModel) + self.count(HookPoint::AfterModel);
-        let ends = self.count(HookPoint::BeforeAgent) + self.count(HookPoint::AfterAgent);
-        let after = self.count(HookPoint::AfterModel) + self.count(HookPoint::AfterAgent);
+        let handles_approval = self.middlewares.iter().any(|middleware| middleware.hooks().handles_tool_approval);
+        let tools = self.tools.clone().map(move |tool| wrap_tool(tool, &tool_chain, handles_approval));
+        let per_iteration = 2 + self.count(HookPoint::BeforeModel) + self.count(HookPoint::AfterModel);
+        let outside_loop = self.count(HookPoint::BeforeAgent) + self.count(HookPoint::AfterAgent);
+        let after_model = self.count(HookPoint::AfterModel) + self.count(HookPoint::AfterAgent);
         let model_chain = self.middleware_chain(|hooks| hooks.wrap_model_call);
         let tools = has_tools.then(|| (self.settings)(ToolNode::new(tools)));
         let model = AgentModelNode {
@@ -204,10 +204,11 @@ impl ReactAgent {
                 .map(|structured| structured.with(self.response_strategy, self.max_format_retries)),
             agent_name: self.name.clone(),
             max_iterations: self.max_iterations,
-            supersteps_per_iteration: round + after,
+            supersteps_per_iteration: per_iteration + after_model,
         };
         // Jumps of hooks lengthen an iteration; the recursion limit still stops endless loops.
-        let supersteps = self.max_iterations.saturating_add(2).saturating_mul(2 * round).saturating_add(ends);
+        let supersteps =
+            self.max_iterations.saturating_add(2).saturating_mul(2 * per_iteration).saturating_add(outside_loop);
         let (middlewares, checkpointer, store) = (self.middlewares, self.checkpointer, self.store);
         let name = self.name.unwrap_or_else(|| "agent".to_owned());
         build::compile(AgentParts {
@@ -226,24 +227,24 @@ impl ReactAgent {
         self.middlewares.iter().filter(|middleware| has(&middleware.hooks())).cloned().collect()
     }
 
-    fn count(&self, when: HookPoint) -> u32 {
-        let hooks = self.middlewares.iter().filter(|middleware| when.is_enabled(&middleware.hooks()));
+    fn count(&self, point: HookPoint) -> u32 {
+        let hooks = self.middlewares.iter().filter(|middleware| point.is_enabled(&middleware.hooks()));
         u32::try_from(hooks.count()).unwrap_or(u32::MAX)
     }
 
     /// Checks the configuration before anything runs.
     fn check(&self) -> Result<()> {
-        let twice = |kind: &str, name: &str| {
+        let duplicate = |kind: &str, name: &str| {
             Err(Error::new(ErrorCode::InvalidGraph, format!("the agent has two {kind} named `{name}`"))
                 .with_help("give each a unique name"))
         };
         let mut names = BTreeSet::new();
         if let Some(spec) = self.tools.static_specs().find(|spec| !names.insert(spec.name.as_str())) {
-            return twice("tools", &spec.name);
+            return duplicate("tools", &spec.name);
         }
         let mut names = BTreeSet::new();
         if let Some(middleware) = self.middlewares.iter().find(|middleware| !names.insert(middleware.name())) {
-            return twice("middlewares", middleware.name());
+            return duplicate("middlewares", middleware.name());
         }
         self.structured.as_ref().and_then(StructuredResponse::schema_error).map_or(Ok(()), Err)
     }

@@ -37,14 +37,14 @@ fn ends_with_model_message(state: &AgentState) -> bool {
 
 /// Returns the last model message, with its tool calls that have no result yet.
 pub(super) fn open_calls(messages: &Messages) -> Option<(&Message, Vec<&ToolCall>)> {
-    let mut response = BTreeSet::new();
+    let mut answered_ids = BTreeSet::new();
     for message in messages.iter().rev() {
         match message.role {
             Role::Assistant => {
-                let calls = message.tool_calls.iter().filter(|call| !response.contains(call.id.as_str()));
+                let calls = message.tool_calls.iter().filter(|call| !answered_ids.contains(call.id.as_str()));
                 return Some((message, calls.collect()));
             }
-            Role::Tool => response.extend(message.tool_call_id.as_deref()),
+            Role::Tool => answered_ids.extend(message.tool_call_id.as_deref()),
             _ => {}
         }
     }

@@ -29,7 +29,7 @@ pub(super) struct StructuredResponse {
     format: ResponseFormat,
     check: ValidateFn,
     spec: Arc<ToolSpec>,
-    by: Option<ResponseStrategy>,
+    strategy: Option<ResponseStrategy>,
     pub(super) corrections: u32,
 }
 
@@ -44,7 +44,7 @@ pub(super) enum ParsedResponse {
 }
 
 impl StructuredResponse {
-    pub(super) fn of<T: JsonSchema + DeserializeOwned>() -> Self {
+    pub(super) fn for_type<T: JsonSchema + DeserializeOwned>() -> Self {
         let format = ResponseFormat::for_type::<T>();
         let description = format!(
             "Returns the final response as `{}`. Call it once, when you have all the \
@@ -53,11 +53,11 @@ impl StructuredResponse {
         );
         let spec = ToolSpec::new(&format.name, description).with_input_schema(format.schema.clone());
         let check = |value: &Value| T::deserialize(value).map(drop).map_err(|error| error.to_string());
-        Self { format, check: Arc::new(check), spec: spec.into(), by: None, corrections: 0 }
+        Self { format, check: Arc::new(check), spec: spec.into(), strategy: None, corrections: 0 }
     }
 
-    pub(super) fn with(self, by: Option<ResponseStrategy>, corrections: u32) -> Self {
-        Self { by, corrections, ..self }
+    pub(super) fn with(self, strategy: Option<ResponseStrategy>, corrections: u32) -> Self {
+        Self { strategy, corrections, ..self }
     }
 
     /// Returns an error if the response schema itself is not usable.
@@ -74,7 +74,7 @@ impl StructuredResponse {
 
     fn is_by_tool(&self, model: &SharedModel) -> bool {
         // Models that run in this process do not support a response schema.
-        self.by.map_or(model.info().kind == ModelKind::Weights, |by| by == ResponseStrategy::Tool)
+        self.strategy.map_or(model.info().kind == ModelKind::Weights, |strategy| strategy == ResponseStrategy::Tool)
     }
 
     /// Returns the name of the tool that returns the response, if the strategy is a tool.
@@ -104,9 +104,9 @@ impl StructuredResponse {
 
     /// Interprets a response.
     pub(super) fn read(&self, model: &SharedModel, response: &ChatResponse, has_tools: bool) -> ParsedResponse {
-        let reading = self.read_with_tools(model, response);
+        let parsed = self.read_with_tools(model, response);
         if has_tools || response.message.tool_calls.is_empty() {
-            return reading;
+            return parsed;
         }
         // These calls never run, and an open call would end the agent without a response.
         let close = |messages: Vec<Message>| {
@@ -117,7 +117,7 @@ impl StructuredResponse {
                 open.map(|call| error_tool_message(call, "not executed: the agent has no tools")).collect();
             [messages, closed].concat()
         };
-        match reading {
+        match parsed {
             ParsedResponse::Pending => {
                 ParsedResponse::Invalid("the model called a tool, but the agent has none".to_owned(), close(Vec::new()))
             }
@@ -151,12 +151,12 @@ impl StructuredResponse {
         let checked = response.validate(&self.format).map_err(|error| error.message().to_owned());
         match checked.and_then(|value| (self.check)(&value).map(|()| value)) {
             Ok(value) => ParsedResponse::Done(value, Vec::new()),
-            Err(fault) => {
+            Err(error) => {
                 let text = format!(
-                    "The response does not match the required schema: {fault}. Respond again \
+                    "The response does not match the required schema: {error}. Respond again \
                      with JSON only."
                 );
-                ParsedResponse::Invalid(fault, vec![correction_message(text)])
+                ParsedResponse::Invalid(error, vec![correction_message(text)])
             }
         }
     }
@@ -180,10 +180,10 @@ impl StructuredResponse {
                 let closed = std::iter::once(accepted(call)).chain(closed).collect();
                 ParsedResponse::Done(call.args.clone(), closed)
             }
-            Err(fault) => {
+            Err(error) => {
                 let correction =
-                    error_tool_message(call, &format!("the response does not match the required schema: {fault}"));
-                ParsedResponse::Invalid(fault, vec![correction])
+                    error_tool_message(call, &format!("the response does not match the required schema: {error}"));
+                ParsedResponse::Invalid(error, vec![correction])
             }
         }
     }

@@ -113,7 +113,7 @@ impl Checkpointer for MemoryCheckpointer {
         namespace: &CheckpointNamespace,
         at: CheckpointSelector,
     ) -> Result<Option<CheckpointTuple>> {
-        Ok(self.with_thread(thread, |thread| thread.line(namespace)?.load(at)).flatten())
+        Ok(self.with_thread(thread, |thread| thread.history(namespace)?.load(at)).flatten())
     }
 
     async fn history(
@@ -123,7 +123,7 @@ impl Checkpointer for MemoryCheckpointer {
         query: &HistoryQuery,
     ) -> Result<Vec<CheckpointTuple>> {
         let checkpoints =
-            self.with_thread(thread, |thread| thread.line(namespace).map(|line| line.history(query))).flatten();
+            self.with_thread(thread, |thread| thread.history(namespace).map(|history| history.query(query))).flatten();
         checkpoints.unwrap_or_else(|| Ok(Vec::new())).map_err(|error| error.with_thread(Some(thread)))
     }
 

@@ -151,7 +151,12 @@ impl TaskLocals {
     /// has its own interrupts and nested runs.
     pub(crate) fn for_handler(&self) -> Self {
         let recorded = Mutex::new(lock(&self.recorded).clone());
-        Self { recorded, ordinals: OrdinalCounters::from(HANDLER), key_prefix: "handler/", ..Self::default() }
+        Self {
+            recorded,
+            ordinals: OrdinalCounters::from(FIRST_HANDLER_ORDINAL),
+            key_prefix: "handler/",
+            ..Self::default()
+        }
     }
 
     pub(crate) fn take_interrupts(&self) -> Vec<Interrupt> {
@@ -168,7 +173,7 @@ impl TaskLocals {
 }
 
 /// First ordinal of the interrupts, calls and subgraphs of an error handler.
-const HANDLER: u32 = superstep_core::machine::ERROR_HANDLER_ORDINAL_BASE;
+const FIRST_HANDLER_ORDINAL: u32 = superstep_core::machine::ERROR_HANDLER_ORDINAL_BASE;
 
 /// Locks a mutex and ignores poisoning: the guarded data is consistent after every statement.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -389,16 +394,19 @@ impl TaskContext {
     /// Sends a value with an event name to the subscribers of the run.
     pub(crate) async fn emit_as(&self, name: Option<&str>, value: impl serde::Serialize) -> Result<(), NodeError> {
         self.heartbeat_if_idle_timeout();
-        if let Some(sink) = self.0.shared.publisher.as_ref().filter(|sink| sink.is_wanted(|interest| interest.custom)) {
+        if let Some(publisher) =
+            self.0.shared.publisher.as_ref().filter(|publisher| publisher.is_wanted(|filter| filter.custom))
+        {
             let mut value = serde_json::to_value(value)?;
             for redaction in self.0.cell.redaction.iter().chain(self.0.shared.event_redactions()) {
                 redaction.redact_value(&mut value, &mut RedactionCounts::default());
             }
-            sink.custom(self, name.map(Into::into), value).await;
+            publisher.custom(self, name.map(Into::into), value).await;
         }
         Ok(())
     }
 
+    /// Counts activity of the task as a heartbeat, unless its idle timeout is restarted by explicit heartbeats only.
     pub(crate) fn heartbeat_if_idle_timeout(&self) {
         if let Some(parent) = self.parent() {
             return parent.heartbeat_if_idle_timeout();
@@ -441,7 +449,7 @@ impl TaskContext {
         }
         let empty = Commit::empty(lease.clone(), shared.namespace.clone());
         let commit = Commit { pending: vec![pending], ..empty };
-        let _under_way = CommitInFlight::begin(&shared.commits_in_flight);
+        let _in_flight = CommitInFlight::begin(&shared.commits_in_flight);
         checkpointer.commit(&commit).await?;
         shared.flush().await
     }

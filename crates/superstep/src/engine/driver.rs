@@ -116,9 +116,9 @@ async fn publish_final(machine: &mut Machine, shared: &RunShared) {
 
 /// Publishes the events that may be published now.
 pub(crate) async fn publish(machine: &mut Machine, shared: &RunShared) {
-    if let Some(sink) = &shared.publisher {
+    if let Some(publisher) = &shared.publisher {
         // Boxed, so that a run without subscribers does not reserve memory for it.
-        Box::pin(sink.publish(shared, machine.take_events())).await;
+        Box::pin(publisher.publish(shared, machine.take_events())).await;
     }
 }
 
@@ -149,15 +149,15 @@ async fn save(shared: &RunShared, commit: &Commit) -> Result<()> {
     let Some(checkpointer) = &shared.checkpointer else {
         return Err(Error::internal("commit requested without a checkpointer"));
     };
-    let _under_way = CommitInFlight::begin(&shared.commits_in_flight);
+    let _in_flight = CommitInFlight::begin(&shared.commits_in_flight);
     match &shared.observer {
         None => checkpointer.commit(commit).await?,
-        Some(watch) => checkpointer.commit(commit).instrument(watch.current_span()).await?,
+        Some(observer) => checkpointer.commit(commit).instrument(observer.current_span()).await?,
     }
-    if let Some(sink) =
+    if let Some(publisher) =
         shared.publisher.as_ref().filter(|_| shared.subgraph_buffer.is_some() && shared.parent_task.is_none())
     {
-        sink.release_deferred();
+        publisher.release_deferred();
     }
     let is_interrupt = |entry: &TaskEntry| matches!(entry, TaskEntry::Interrupt(_));
     // An interrupt is visible only after it is persisted, so that a crash cannot withdraw it.
@@ -172,7 +172,7 @@ async fn save(shared: &RunShared, commit: &Commit) -> Result<()> {
 /// Performs a commit of the machine and reports its success to the machine; includes its events if they are
 /// journaled.
 async fn save_step(machine: &mut Machine, shared: &RunShared, commit: Box<Commit>) -> Result<()> {
-    let Some((sink, _)) = journal(shared) else {
+    let Some((publisher, _)) = journal(shared) else {
         save(shared, &commit).await.map_err(|error| shared.commit_error(machine, error))?;
         drop(commit);
         machine.commit_completed();
@@ -184,7 +184,7 @@ async fn save_step(machine: &mut Machine, shared: &RunShared, commit: Box<Commit
     let stamps = saved.map_err(|error| shared.commit_error(machine, error))?;
     machine.commit_completed();
     events.extend(machine.take_events());
-    Box::pin(sink.publish_saved(shared, stamps, events)).await;
+    Box::pin(publisher.publish_saved(shared, stamps, events)).await;
     Ok(())
 }
 
@@ -202,8 +202,8 @@ fn check_budget(machine: &Machine, shared: &RunShared) -> Result<()> {
 
 /// Returns the start time of a superstep; 0 without a superstep timeout.
 fn superstep_start_time(shared: &RunShared, step: i64) -> i64 {
-    if let Some(watch) = &shared.observer {
-        watch.superstep_started(step);
+    if let Some(observer) = &shared.observer {
+        observer.superstep_started(step);
     }
     shared.limits.step_timeout.map_or(0, |_| shared.clock.now())
 }
@@ -307,8 +307,8 @@ async fn collect_finished_tasks(
                 let stamped = events.iter().zip(stamps).filter(|(event, _)| has_started(event));
                 let stamps = stamped.map(|(_, stamp)| stamp).collect();
                 events.retain(has_started);
-                if let Some(sink) = &shared.publisher {
-                    sink.publish_saved(shared, stamps, events).await;
+                if let Some(publisher) = &shared.publisher {
+                    publisher.publish_saved(shared, stamps, events).await;
                 }
             }
             Action::Run(_) => machine.cancel(),

@@ -64,9 +64,9 @@ pub(crate) const DEFAULT_MAX_PENDING_COMMITS: usize = 16;
 #[derive(Default)]
 pub(crate) struct CommitPipeline {
     pub(crate) checkpointer: Option<SharedCheckpointer>,
-    pub(crate) backlog: Option<WriteBehindQueue>,
-    pub(crate) stage: Option<SubgraphCommitBuffer>,
-    pub(crate) records: Option<Mutex<Vec<PendingEntry>>>,
+    pub(crate) write_behind: Option<WriteBehindQueue>,
+    pub(crate) subgraph_buffer: Option<SubgraphCommitBuffer>,
+    pub(crate) recorded_results: Option<Mutex<Vec<PendingEntry>>>,
 }
 
 impl CommitPipeline {
@@ -74,18 +74,22 @@ impl CommitPipeline {
         durability: Durability,
         store: SharedCheckpointer,
         thread_guard: &Arc<ThreadGuard>,
-        max: usize,
+        max_pending_commits: usize,
     ) -> Self {
         match durability {
             Durability::Sync => Self { checkpointer: Some(store), ..Self::default() },
             Durability::Async => {
-                let backlog = WriteBehindQueue::new(store, Arc::downgrade(thread_guard), max);
-                Self { checkpointer: Some(backlog.clone().into()), backlog: Some(backlog), ..Self::default() }
+                let queue = WriteBehindQueue::new(store, Arc::downgrade(thread_guard), max_pending_commits);
+                Self { checkpointer: Some(queue.clone().into()), write_behind: Some(queue), ..Self::default() }
             }
             Durability::Exit => {
-                let stage = SubgraphCommitBuffer::new(store);
-                let (checkpointer, records) = (stage.clone().into(), Mutex::default());
-                Self { checkpointer: Some(checkpointer), backlog: None, stage: Some(stage), records: Some(records) }
+                let buffer = SubgraphCommitBuffer::new(store);
+                Self {
+                    checkpointer: Some(buffer.clone().into()),
+                    write_behind: None,
+                    subgraph_buffer: Some(buffer),
+                    recorded_results: Some(Mutex::default()),
+                }
             }
         }
     }
@@ -95,7 +99,7 @@ impl RunShared {
     /// Waits until all enqueued commits are persisted.
     pub(crate) async fn flush(&self) -> Result<()> {
         match &self.write_behind {
-            Some(backlog) => backlog.flush().await,
+            Some(queue) => queue.flush().await,
             None => Ok(()),
         }
     }

@@ -158,9 +158,9 @@ pub(crate) async fn run_blocking<T: Send + 'static>(work: impl FnOnce() -> T + S
 }
 
 fn panicked(panic: &(dyn std::any::Any + Send)) -> Error {
-    if let Some(fault) = panic.downcast_ref::<ValidationError>() {
-        let error = Error::new(fault.code.unwrap_or(ErrorCode::NodeFailed), fault.message.clone());
-        return fault.help.clone().into_iter().fold(error, Error::with_help);
+    if let Some(invalid) = panic.downcast_ref::<ValidationError>() {
+        let error = Error::new(invalid.code.unwrap_or(ErrorCode::NodeFailed), invalid.message.clone());
+        return invalid.help.clone().into_iter().fold(error, Error::with_help);
     }
     Error::new(ErrorCode::NodeFailed, format!("the node panicked: {}", panic_message(panic)))
         .with_help("return an error instead of panicking; other tasks were not affected")
@@ -186,7 +186,7 @@ pub(crate) async fn run_task(cx: TaskContext) -> TaskEnd {
     // In a separate boxed future, so that runs whose nodes use no policies do not reserve memory for it.
     match &cx.0.shared.observer {
         None => Box::pin(run_task_untraced(&cx)).await,
-        Some(watch) => Box::pin(traced_task(&cx, watch)).await,
+        Some(observer) => Box::pin(traced_task(&cx, observer)).await,
     }
 }
 
@@ -222,9 +222,9 @@ async fn run_with_policies(cx: &TaskContext, entry: &ProgramNode) -> TaskEnd {
     {
         return TaskEnd::Cached(output);
     }
-    let (end, by) = run_attempts(cx, entry).await;
+    let (end, ended_by) = run_attempts(cx, entry).await;
     // The output of an error handler stands for a failure, and failures are not cached.
-    if let (TaskEnd::Finished(output), EndedBy::Node, Some(key), Some(cache)) = (&end, by, cache_key, cache) {
+    if let (TaskEnd::Finished(output), EndedBy::Node, Some(key), Some(cache)) = (&end, ended_by, cache_key, cache) {
         let ttl = entry.cache.as_ref().and_then(|policy| policy.ttl);
         cache.put(key, output.clone(), ttl, shared.clock.now());
     }
@@ -250,7 +250,7 @@ async fn run_attempts(cx: &TaskContext, entry: &ProgramNode) -> (TaskEnd, EndedB
         let error = failure
             .clone()
             .into_value::<StoredError>()
-            .map_or_else(|fault| Error::internal(fault.to_string()), restored);
+            .map_or_else(|error| Error::internal(error.to_string()), restore_error);
         return (handle(cx, handler, error).await, EndedBy::Handler);
     }
     let shared = &cx.0.shared;
@@ -265,13 +265,13 @@ async fn run_attempts(cx: &TaskContext, entry: &ProgramNode) -> (TaskEnd, EndedB
             Err(panic) => return (TaskEnd::Failed(panicked(&*panic)), EndedBy::Node),
         };
         let Some(retry) = retry else { return (handle_failure(cx, entry, error).await, EndedBy::Handler) };
-        let wait =
+        let delay =
             error.retry_after.unwrap_or_else(|| retry.delay(attempt, jitter_fraction(shared.environment.new_id())));
-        if let Some(sink) = &shared.publisher {
-            sink.retry(cx, attempt, wait, &error).await;
+        if let Some(publisher) = &shared.publisher {
+            publisher.retry(cx, attempt, delay, &error).await;
         }
-        record_retry(cx, attempt, wait, &error);
-        shared.clock.sleep(wait).await;
+        record_retry(cx, attempt, delay, &error);
+        shared.clock.sleep(delay).await;
         cx.start_attempt();
     }
 }
@@ -306,7 +306,7 @@ async fn attempt_once(entry: &ProgramNode, action: &Arc<dyn DynNode>, cx: &TaskC
     let clock = cx.0.shared.clock.clone();
     let mut work = pin!(poll_catching_panics(action, cx));
     let mut limit = timeout.map(|time| clock.sleep(time));
-    let mut quiet = idle.map(|time| clock.sleep(time));
+    let mut idle_sleep = idle.map(|time| clock.sleep(time));
     poll_fn(|context| {
         if let Poll::Ready(end) = work.as_mut().poll(context) {
             return Poll::Ready(end);
@@ -319,16 +319,16 @@ async fn attempt_once(entry: &ProgramNode, action: &Arc<dyn DynNode>, cx: &TaskC
                  {time:?}"
             ))));
         }
-        while let (Some(sleep), Some(time)) = (&mut quiet, idle) {
+        while let (Some(sleep), Some(time)) = (&mut idle_sleep, idle) {
             if sleep.as_mut().poll(context).is_pending() {
                 break;
             }
-            let silent = clock.now() - cx.0.cell.last_heartbeat.load(Ordering::Relaxed);
-            let left = i64::try_from(time.as_micros()).unwrap_or(i64::MAX) - silent;
-            if left <= 0 {
+            let elapsed = clock.now() - cx.0.cell.last_heartbeat.load(Ordering::Relaxed);
+            let remaining = i64::try_from(time.as_micros()).unwrap_or(i64::MAX) - elapsed;
+            if remaining <= 0 {
                 return Poll::Ready(AttemptEnd::Failed(timeout_error(format!("no heartbeat for {time:?}"))));
             }
-            quiet = Some(clock.sleep(Duration::from_micros(left.unsigned_abs())));
+            idle_sleep = Some(clock.sleep(Duration::from_micros(remaining.unsigned_abs())));
         }
         Poll::Pending
     })
@@ -398,7 +398,7 @@ fn handled_output(shared: &RunShared, mut output: TaskOutput) -> TaskOutput {
     output
 }
 
-fn restored(stored: StoredError) -> Error {
+fn restore_error(stored: StoredError) -> Error {
     let error = Error::new(stored.code, stored.message).with_retryable(stored.retryable);
     let error = stored.help.into_iter().fold(error, Error::with_help);
     stored.location.node.into_iter().fold(error, |error, node| error.with_node(node))
@@ -432,7 +432,7 @@ pub(crate) async fn join_limited<T: Send + 'static>(
 }
 
 /// Spawns a detached task.
-pub(crate) fn in_background(work: impl Future<Output = ()> + Send + 'static) -> RunResult<()> {
+pub(crate) fn spawn_background(work: impl Future<Output = ()> + Send + 'static) -> RunResult<()> {
     if tokio::runtime::Handle::try_current().is_err() {
         return Err(Error::new(ErrorCode::ConfigInvalid, "asynchronous durability requires an async runtime")
             .with_help("use `wait_blocking`, or `Durability::Sync`"));

@@ -25,8 +25,8 @@ use crate::run::builder::{RunSpec, StartInput};
 impl RunShared {
     /// Returns the redaction of the graph, or that of its nearest ancestor with one.
     pub(crate) fn redaction(&self) -> Option<&Redaction> {
-        let own = self.program.settings.redaction.as_ref();
-        own.or_else(|| self.parent_task.as_ref().and_then(|outer| outer.0.shared.redaction()))
+        let redaction = self.program.settings.redaction.as_ref();
+        redaction.or_else(|| self.parent_task.as_ref().and_then(|outer| outer.0.shared.redaction()))
     }
 
     /// Returns the redactions for events and errors of the graph: its own, and those of the tool calls in which the
@@ -38,8 +38,8 @@ impl RunShared {
 
     /// Reports redactions to telemetry.
     pub(crate) fn count_redacted(&self, counts: &RedactionCounts) {
-        if let Some(watch) = &self.observer {
-            watch.redacted(counts);
+        if let Some(observer) = &self.observer {
+            observer.redacted(counts);
         }
     }
 }
@@ -81,7 +81,7 @@ pub(crate) fn redact_call(call: &mut RunSpec) {
     let Some(redaction) = &program.settings.redaction else { return };
     let (schema, mut counts) = (&program.topology.schema, RedactionCounts::default());
     match &mut call.input {
-        StartInput::Values(builder) => redact_draft(redaction, schema, builder, &mut counts),
+        StartInput::Values(update) => redact_update(redaction, schema, update, &mut counts),
         StartInput::Resume(Resume::Single(resume_value)) => redaction.redact_typed_json(resume_value, &mut counts),
         StartInput::Resume(Resume::ById(resume_values)) => {
             resume_values.values_mut().for_each(|resume_value| redaction.redact_typed_json(resume_value, &mut counts));
@@ -101,7 +101,7 @@ pub(crate) fn redact_call(call: &mut RunSpec) {
 pub(crate) fn redact_updates(program: &Program, updates: &mut [StateUpdate]) {
     let (settings, schema, mut counts) = (&program.settings, &program.topology.schema, RedactionCounts::default());
     let Some(redaction) = &settings.redaction else { return };
-    updates.iter_mut().for_each(|update| redact_draft(redaction, schema, &mut update.update, &mut counts));
+    updates.iter_mut().for_each(|update| redact_update(redaction, schema, &mut update.update, &mut counts));
     if let Some(metrics) = &settings.telemetry.metrics {
         metrics.all_redacted(&counts);
     }
@@ -114,24 +114,24 @@ pub(crate) fn redact_output(
     output: &mut TaskOutput,
     counts: &mut RedactionCounts,
 ) {
-    output.updates.iter_mut().for_each(|builder| redact_draft(redaction, schema, builder, counts));
+    output.updates.iter_mut().for_each(|update| redact_update(redaction, schema, update, counts));
     output.sends.iter_mut().for_each(|send| redact_send(redaction, send, counts));
     if let Some(goto) = &mut output.goto {
-        redact_go(redaction, goto, counts);
+        redact_goto(redaction, goto, counts);
     }
     if let Some(parent_command) = &mut output.parent_command {
         parent_command.updates.iter_mut().for_each(|update| redaction.redact_fields(update, counts));
-        redact_go(redaction, &mut parent_command.goto, counts);
+        redact_goto(redaction, &mut parent_command.goto, counts);
     }
 }
 
-fn redact_go(redaction: &Redaction, goto: &mut Goto, counts: &mut RedactionCounts) {
-    if !goto.targets().any(|hop| matches!(hop, GotoTarget::Send(_))) {
+fn redact_goto(redaction: &Redaction, goto: &mut Goto, counts: &mut RedactionCounts) {
+    if !goto.targets().any(|target| matches!(target, GotoTarget::Send(_))) {
         return;
     }
     let mut redacted = Goto::none();
-    for hop in std::mem::take(goto) {
-        redacted = match hop {
+    for target in std::mem::take(goto) {
+        redacted = match target {
             GotoTarget::Node(node) => redacted.and_node(node),
             GotoTarget::Send(mut send) => {
                 redact_send(redaction, &mut send, counts);
@@ -143,25 +143,26 @@ fn redact_go(redaction: &Redaction, goto: &mut Goto, counts: &mut RedactionCount
 }
 
 fn redact_send(redaction: &Redaction, send: &mut SendTo, counts: &mut RedactionCounts) {
-    redact_datum(&mut send.payload, counts, |value, counts| redaction.redact_typed_json(value, counts));
+    redact_any_value(&mut send.payload, counts, |value, counts| redaction.redact_typed_json(value, counts));
 }
 
-pub(crate) fn redact_draft(
+/// Redacts an update with fields of this schema.
+pub(crate) fn redact_update(
     redaction: &Redaction,
     schema: &Schema,
-    builder: &mut UncheckedUpdate,
+    update: &mut UncheckedUpdate,
     counts: &mut RedactionCounts,
 ) {
-    let update = match builder {
+    let typed = match update {
         UncheckedUpdate::Json(map) => return redaction.redact_fields(map, counts),
-        UncheckedUpdate::Typed(update) => std::mem::take(update),
+        UncheckedUpdate::Typed(typed) => std::mem::take(typed),
     };
     let mut redacted = Update::new();
-    for mut write in update {
+    for mut write in typed {
         redact_write(redaction, schema, &mut write, counts);
         redacted.push(write);
     }
-    *builder = UncheckedUpdate::Typed(redacted);
+    *update = UncheckedUpdate::Typed(redacted);
 }
 
 fn redact_write(redaction: &Redaction, schema: &Schema, write: &mut Write, counts: &mut RedactionCounts) {
@@ -179,22 +180,22 @@ fn redact_write(redaction: &Redaction, schema: &Schema, write: &mut Write, count
         return;
     }
     let field = &schema.field(write.field).name;
-    redact_datum(&mut write.value, counts, |value, counts| redaction.redact_field_value(field, value, counts));
+    redact_any_value(&mut write.value, counts, |value, counts| redaction.redact_field_value(field, value, counts));
 }
 
 /// Replaces a value by JSON if something in it is redacted. Returns true in that case.
-pub(crate) fn redact_datum(
-    datum: &mut AnyValue,
+pub(crate) fn redact_any_value(
+    any_value: &mut AnyValue,
     counts: &mut RedactionCounts,
     redact: impl FnOnce(&mut Value, &mut RedactionCounts),
 ) -> bool {
     // A value that does not serialize to JSON cannot be stored either, and is rejected elsewhere.
-    let Ok(mut value) = datum.to_json() else { return false };
+    let Ok(mut value) = any_value.to_json() else { return false };
     let before = counts.total();
     redact(&mut value, counts);
     let is_changed = counts.total() > before;
     if is_changed {
-        *datum = AnyValue::json(value);
+        *any_value = AnyValue::json(value);
     }
     is_changed
 }

@@ -41,11 +41,11 @@ use resume_error::{explain_resume_error, resumed_interrupt_ids};
 
 /// Returns the clock and the id source of the process, used unless a run sets its own.
 pub(crate) fn system_environment() -> &'static (Arc<dyn Clock>, Arc<dyn Environment>) {
-    static WORLD: std::sync::LazyLock<(Arc<dyn Clock>, Arc<dyn Environment>)> = std::sync::LazyLock::new(|| {
+    static SYSTEM: std::sync::LazyLock<(Arc<dyn Clock>, Arc<dyn Environment>)> = std::sync::LazyLock::new(|| {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
         (clock.clone(), Arc::new(SystemEnvironment::new(clock)))
     });
-    &WORLD
+    &SYSTEM
 }
 
 /// A lease that is released on drop.
@@ -69,13 +69,13 @@ impl LeaseGuard {
         wait: bool,
         clock: &dyn Clock,
     ) -> Result<Self> {
-        let mut pause = Duration::from_millis(1);
+        let mut delay = Duration::from_millis(1);
         loop {
             match checkpointer.acquire(thread, run).await {
                 Ok(lease) => return Ok(Self { checkpointer: checkpointer.clone(), lease }),
                 Err(error) if error.code() == ErrorCode::ThreadBusy && wait => {
-                    clock.sleep(pause).await;
-                    pause = (pause * 2).min(Duration::from_millis(50));
+                    clock.sleep(delay).await;
+                    delay = (delay * 2).min(Duration::from_millis(50));
                 }
                 Err(error) => return Err(error),
             }
@@ -86,7 +86,7 @@ impl LeaseGuard {
 /// Exclusive access of a run to its thread, in this process and among others.
 pub(crate) struct ThreadGuard {
     // Dropped first, so that the next run of this process finds the thread free.
-    held: LeaseGuard,
+    lease_guard: LeaseGuard,
     turn: QueueGuard,
 }
 
@@ -167,22 +167,22 @@ async fn prepare_run(mut call: Box<RunSpec>) -> Result<Box<StartedRun>> {
     if let Some(guard) = &thread_guard {
         guard.turn.set_base(loaded.as_ref().map(|loaded| loaded.checkpoint.id));
     }
-    let CommitPipeline { checkpointer, backlog, stage, records } = commit_pipeline(&call, thread_guard.as_ref());
-    let sink = open_publisher(&mut call, thread.as_ref()).await?;
+    let pipeline = commit_pipeline(&call, thread_guard.as_ref());
+    let publisher = open_publisher(&mut call, thread.as_ref()).await?;
     let shared = Arc::new(RunShared {
         program: call.program.clone(),
         context,
-        checkpointer,
-        lease: thread_guard.as_ref().map(|guard| guard.held.lease.clone()),
-        write_behind: backlog,
-        subgraph_buffer: stage,
-        recorded_results: records,
+        checkpointer: pipeline.checkpointer,
+        lease: thread_guard.as_ref().map(|guard| guard.lease_guard.lease.clone()),
+        write_behind: pipeline.write_behind,
+        subgraph_buffer: pipeline.subgraph_buffer,
+        recorded_results: pipeline.recorded_results,
         store: call.store.clone(),
         clock,
         environment: environment.clone(),
         control,
-        graph: sink.as_ref().map(|_| graph_run(&call, run, thread.clone())),
-        publisher: sink,
+        graph: publisher.as_ref().map(|_| graph_run(&call, run, thread.clone())),
+        publisher,
         thread,
         run,
         namespace: CheckpointNamespace::root(),
@@ -199,10 +199,10 @@ async fn prepare_run(mut call: Box<RunSpec>) -> Result<Box<StartedRun>> {
     let mut machine =
         Machine::with_cached_state(call.program.topology.clone(), config(&call, &shared), loaded, cached_state)
             .map_err(|error| error.with_thread(shared.thread.as_ref()))?;
-    let resume_values = resumed_interrupt_ids(&call.input).filter(|_| !forked);
+    let resumed_ids = resumed_interrupt_ids(&call.input).filter(|_| !forked);
     let start_input = start_input_json(&shared, &call.input);
     if let Err(error) = begin(&mut machine, call.input, call.command, forked) {
-        let error = explain_resume_error(&shared, &machine, resume_values, error).await;
+        let error = explain_resume_error(&shared, &machine, resumed_ids, error).await;
         return Err(error.with_thread(shared.thread.as_ref()));
     }
     if let Some(input) = start_input {
@@ -215,8 +215,8 @@ async fn prepare_run(mut call: Box<RunSpec>) -> Result<Box<StartedRun>> {
 fn run_and_thread_ids(call: &RunSpec, environment: &dyn Environment) -> Result<(RunId, Option<ThreadId>)> {
     let run = call.run.unwrap_or_else(|| RunId::from_bits(environment.new_id()));
     let thread = thread_of(call, environment)?;
-    if let Some(watch) = &call.observer {
-        watch.run_started(run, thread.as_ref());
+    if let Some(observer) = &call.observer {
+        observer.run_started(run, thread.as_ref());
     }
     Ok((run, thread))
 }
@@ -229,7 +229,12 @@ fn commit_pipeline(call: &RunSpec, thread_guard: Option<&Arc<ThreadGuard>>) -> C
     let settings = &call.program.settings;
     let durability = call.durability.unwrap_or(settings.durability);
     let store = traced_checkpointer(call.observer.as_ref(), store);
-    CommitPipeline::new(durability, store, thread_guard, call.max_pending_commits.unwrap_or(settings.backlog))
+    CommitPipeline::new(
+        durability,
+        store,
+        thread_guard,
+        call.max_pending_commits.unwrap_or(settings.max_pending_commits),
+    )
 }
 
 /// Waits for exclusive access to the thread and acquires its lease, within the timeout of the run.
@@ -242,11 +247,11 @@ async fn acquire_thread(
 ) -> Result<Option<Arc<ThreadGuard>>> {
     let Some(checkpointer) = &call.checkpointer else { return Ok(None) };
     let wait = call.multitask_strategy != MultitaskStrategy::Reject;
-    let _waits = call.observer.as_ref().and_then(|watch| watch.run_queued());
+    let _queued = call.observer.as_ref().and_then(|observer| observer.run_queued());
     let acquiring = pin!(async {
         let turn = call.thread_queues.acquire(thread, control, call.multitask_strategy).await?;
-        let held = LeaseGuard::acquire(checkpointer, thread, run, wait, clock).await?;
-        Ok(Some(Arc::new(ThreadGuard { held, turn })))
+        let lease_guard = LeaseGuard::acquire(checkpointer, thread, run, wait, clock).await?;
+        Ok(Some(Arc::new(ThreadGuard { lease_guard, turn })))
     });
     let entered = pin!(cancellable(control, acquiring));
     match call.run_timeout {
@@ -260,7 +265,7 @@ async fn acquire_thread(
 
 /// Starts a nested run as part of the calling node.
 async fn start_nested(call: Box<RunSpec>, caller: &CallingTask) -> Result<ErasedOutcome> {
-    let is_set = [
+    let parent_options = [
         (call.thread.is_some() || call.from_checkpoint.is_some(), "a thread or checkpoint"),
         (call.run.is_some(), "a run id"),
         (call.control.is_some(), "a control"),
@@ -270,7 +275,7 @@ async fn start_nested(call: Box<RunSpec>, caller: &CallingTask) -> Result<Erased
         (call.durability.is_some() || call.max_pending_commits.is_some(), "a durability"),
         (call.publisher.is_some(), "a separate stream"),
     ];
-    if let Some((_, option)) = is_set.into_iter().find(|(is_set, _)| *is_set) {
+    if let Some((_, option)) = parent_options.into_iter().find(|(is_set, _)| *is_set) {
         return Err(Error::new(ErrorCode::InputInvalid, format!("{option} cannot be set on a nested graph run"))
             .with_help("the parent run sets it; remove the option, or run the graph without `nested_in`"));
     }

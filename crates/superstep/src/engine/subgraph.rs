@@ -25,7 +25,7 @@ use superstep_core::value::AnyValue;
 use crate::engine::context::{Interrupts, Ordinal, OrdinalKind, RunShared, TaskContext};
 use crate::engine::driver::publish;
 use crate::engine::outcome::{ErasedOutcome, LazyOutputJson, into_outcome};
-use crate::engine::redaction::redact_draft;
+use crate::engine::redaction::redact_update;
 use crate::events::event::{EventPublisher, GraphEnd, GraphRun};
 use crate::events::json;
 use crate::graph::compiled::CompiledGraph;
@@ -153,7 +153,7 @@ impl SubgraphRun {
         let mut input = input;
         if let Some(redaction) = shared.redaction() {
             let mut counts = RedactionCounts::default();
-            redact_draft(redaction, &program.topology.schema, &mut input, &mut counts);
+            redact_update(redaction, &program.topology.schema, &mut input, &mut counts);
             shared.count_redacted(&counts);
         }
         let start_input = input_json(&shared, &input, resumes);
@@ -168,18 +168,18 @@ impl SubgraphRun {
             Some(state) => summed_fields(program, cx, &**state)?,
             None => summed_fields(program, cx, &*machine.state().state)?,
         };
-        if let (Some(sink), Some(input)) = (&shared.publisher, start_input) {
-            Box::pin(sink.started(&shared, input)).await;
+        if let (Some(publisher), Some(input)) = (&shared.publisher, start_input) {
+            Box::pin(publisher.started(&shared, input)).await;
         }
         let driven = drive_subgraph(&mut machine, &shared);
         let ended = match &shared.observer {
             None => driven.await,
-            Some(watch) => Box::pin(traced_subgraph(watch, driven)).await,
+            Some(observer) => Box::pin(traced_subgraph(observer, driven)).await,
         };
         publish(&mut machine, &shared).await;
-        if let Some(sink) = &shared.publisher {
+        if let Some(publisher) = &shared.publisher {
             let (end, output) = end_json(&shared, &ended);
-            Box::pin(sink.ended(&shared, end, output)).await;
+            Box::pin(publisher.ended(&shared, end, output)).await;
         }
         let outcome = ended?;
         shared.add_warnings(&outcome.warnings);
@@ -309,7 +309,7 @@ fn delta_write(field: &Field, id: FieldId, before: &Value, after: Value) -> Writ
 
 /// Returns the input of a graph for its start event; null if the graph continues.
 pub(crate) fn input_json(shared: &RunShared, input: &UncheckedUpdate, continues: bool) -> Option<Value> {
-    let is_needed = shared.publisher.as_ref().is_some_and(|sink| sink.is_wanted(|interest| interest.graphs));
+    let is_needed = shared.publisher.as_ref().is_some_and(|publisher| publisher.is_wanted(|filter| filter.graphs));
     is_needed.then(|| match input {
         _ if continues => Value::Null,
         UncheckedUpdate::Json(map) => Value::Object(map.clone()),
@@ -330,7 +330,7 @@ pub(crate) fn end_json(shared: &RunShared, ended: &Result<MachineOutcome>) -> (G
         MachineEnd::Failed(error) => return (GraphEnd::Failed(error.clone()), Value::Null),
         _ => GraphEnd::Finished,
     };
-    let is_needed = shared.publisher.as_ref().is_some_and(|sink| sink.is_wanted(|interest| interest.graphs));
+    let is_needed = shared.publisher.as_ref().is_some_and(|publisher| publisher.is_wanted(|filter| filter.graphs));
     let state = || LazyOutputJson::new(&shared.program.topology, &outcome.state).to_json();
     (end, if is_needed { json::to_json_or_error(state()) } else { Value::Null })
 }
@@ -358,7 +358,7 @@ fn subgraph_shared(program: &Arc<Program>, caller: &CallingTask, context: Option
     let saves = program.settings.persistence != SubgraphPersistence::Stateless;
     let namespace = outer.namespace.child(&namespace_segment(program, caller, cx.task_name()));
     let is_shown = outer.graph.as_ref().is_some_and(|graph| !graph.is_hidden(cx.node()));
-    let sink = outer.publisher.as_ref().filter(|_| is_shown).and_then(EventPublisher::for_subgraph);
+    let publisher = outer.publisher.as_ref().filter(|_| is_shown).and_then(EventPublisher::for_subgraph);
     Arc::new(RunShared {
         program: program.clone(),
         context: context.unwrap_or_else(|| outer.context.clone()),
@@ -371,16 +371,16 @@ fn subgraph_shared(program: &Arc<Program>, caller: &CallingTask, context: Option
         clock: outer.clock.clone(),
         environment: outer.environment.clone(),
         control: outer.control.clone(),
-        graph: sink.as_ref().and(outer.graph.as_ref()).map(|graph| {
+        graph: publisher.as_ref().and(outer.graph.as_ref()).map(|graph| {
             let (tags_and_metadata, parent) =
                 ((outer.tags.clone(), graph.metadata.clone()), Some((cx.task_id(), graph.clone())));
             let namespace_and_thread = (namespace.clone(), outer.thread.clone());
             Arc::new(
                 GraphRun::new(outer.run, &program.topology, namespace_and_thread, tags_and_metadata, parent)
-                    .within(graph, cx.node()),
+                    .inherit_streaming(graph, cx.node()),
             )
         }),
-        publisher: sink,
+        publisher,
         thread: outer.thread.clone(),
         run: outer.run,
         namespace,
@@ -392,7 +392,7 @@ fn subgraph_shared(program: &Arc<Program>, caller: &CallingTask, context: Option
         commits_in_flight: outer.commits_in_flight.clone(),
         warnings: outer.warnings.clone(),
         parent_task: Some(cx.clone()),
-        observer: outer.observer.as_ref().map(|watch| watch.for_subgraph(cx, &program.topology.name)),
+        observer: outer.observer.as_ref().map(|observer| observer.for_subgraph(cx, &program.topology.name)),
     })
 }
 

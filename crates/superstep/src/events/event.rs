@@ -31,7 +31,7 @@ pub use crate::events::mode_stream::{ModeStream, StreamMode, StreamPart, StreamP
 pub(crate) use crate::events::publisher::EventPublisher;
 
 /// Maximum number of buffered events; the run waits while the buffer is full.
-pub(crate) const BUFFER: usize = 64;
+pub(crate) const EVENT_BUFFER_CAPACITY: usize = 64;
 
 /// An event of a run, with its graph.
 #[derive(Clone)]

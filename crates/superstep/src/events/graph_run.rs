@@ -60,13 +60,13 @@ impl GraphRun {
     }
 
     /// Inherits streaming settings from the parent node.
-    pub(crate) fn within(mut self, outer: &Self, node: &str) -> Self {
-        self.is_streaming_disabled |= outer.is_silenced(node);
+    pub(crate) fn inherit_streaming(mut self, outer: &Self, node: &str) -> Self {
+        self.is_streaming_disabled |= outer.has_streaming_disabled(node);
         self
     }
 
     /// Returns true if the chunks of a node are not streamed.
-    pub(crate) fn is_silenced(&self, node: &str) -> bool {
+    pub(crate) fn has_streaming_disabled(&self, node: &str) -> bool {
         let node = self.topology.find_node(node).map(|id| self.topology.node(id));
         self.is_streaming_disabled || node.is_some_and(|node| node.tags.iter().any(|tag| tag == NO_STREAM))
     }

@@ -25,7 +25,7 @@ pub(crate) struct JournalStamp {
 
 /// Journal of a run: events that wait for the next commit.
 pub(crate) struct EventJournal {
-    waiting: Mutex<PendingEvents>,
+    pending: Mutex<PendingEvents>,
     /// Number of the last saved event.
     pub(crate) last: tokio::sync::Mutex<u64>,
     /// True if a commit has failed.
@@ -52,14 +52,14 @@ pub fn next_number_after_crash(last: u64) -> u64 {
 }
 
 impl EventJournal {
-    /// Creates the journal of a run. `last` is the number of the last event of the thread; `is_whole` is true if that
+    /// Creates the journal of a run. `last` is the number of the last event of the thread; `is_run_end` is true if that
     /// is the end of a run.
-    pub(crate) fn new(last: u64, is_whole: bool) -> Self {
-        let begin = if is_whole { last } else { next_number_after_crash(last) };
-        let projection = Projection::stored(begin);
-        let waiting = PendingEvents { projection, events: VecDeque::new(), unconfirmed: Vec::new() };
+    pub(crate) fn new(last: u64, is_run_end: bool) -> Self {
+        let seq = if is_run_end { last } else { next_number_after_crash(last) };
+        let projection = Projection::stored(seq);
+        let pending = PendingEvents { projection, events: VecDeque::new(), unconfirmed: Vec::new() };
         let (last, has_failed) = (tokio::sync::Mutex::new(last), AtomicBool::new(false));
-        Self { waiting: Mutex::new(waiting), last, has_failed }
+        Self { pending: Mutex::new(pending), last, has_failed }
     }
 
     /// Numbers an event, and adds it to the journal unless it is a preview. Returns the number of its first projected
@@ -70,14 +70,14 @@ impl EventJournal {
             EventKind::Model { event: ModelEvent::Chunk { .. }, .. }
                 | EventKind::Tool { event: ToolEvent::Progress { .. }, .. }
         );
-        let waiting = &mut *lock(&self.waiting);
-        let (number, time) = (waiting.projection.seq + 1, shared.clock.now());
+        let pending = &mut *lock(&self.pending);
+        let (number, time) = (pending.projection.seq + 1, shared.clock.now());
         match &shared.graph {
-            Some(_) if is_preview => waiting.projection.seq = number,
+            Some(_) if is_preview => pending.projection.seq = number,
             Some(graph) => {
                 let (graph, kind) = (graph.clone(), kind.clone());
                 let event = RunEvent { seq: 0, number, time, graph, kind };
-                waiting.projection.project(&event, &mut waiting.events);
+                pending.projection.project(&event, &mut pending.events);
             }
             None => {}
         }
@@ -86,30 +86,30 @@ impl EventJournal {
 
     /// Returns true if a commit with events was dropped while in flight.
     pub(crate) fn has_unconfirmed(&self) -> bool {
-        !lock(&self.waiting).unconfirmed.is_empty()
+        !lock(&self.pending).unconfirmed.is_empty()
     }
 
     /// Removes events of unknown state that the checkpointer has, up to this number.
     pub(crate) fn reconcile(&self, last: u64) {
-        lock(&self.waiting).unconfirmed.retain(|(number, _)| *number > last);
+        lock(&self.pending).unconfirmed.retain(|(number, _)| *number > last);
     }
 
-    /// Returns the number of waiting events.
-    pub(crate) fn waiting(&self) -> usize {
-        let waiting = lock(&self.waiting);
-        waiting.unconfirmed.len() + waiting.events.len()
+    /// Returns the number of pending events.
+    pub(crate) fn pending_count(&self) -> usize {
+        let pending = lock(&self.pending);
+        pending.unconfirmed.len() + pending.events.len()
     }
 
-    /// Returns the waiting events. If the batch is not marked as saved, its first `others` events are returned to the
-    /// journal; the rest belong to the changes of the commit and are discarded with it.
-    pub(crate) fn take_batch(&self, others: usize) -> JournalBatch<'_> {
-        let waiting = &mut *lock(&self.waiting);
-        let mut events = std::mem::take(&mut waiting.unconfirmed);
-        events.extend(waiting.events.drain(..).map(|event| {
+    /// Returns the pending events. If the batch is not marked as saved, its first `events_before_commit` events are
+    /// returned to the journal; the rest belong to the changes of the commit and are discarded with it.
+    pub(crate) fn take_batch(&self, events_before_commit: usize) -> JournalBatch<'_> {
+        let pending = &mut *lock(&self.pending);
+        let mut events = std::mem::take(&mut pending.unconfirmed);
+        events.extend(pending.events.drain(..).map(|event| {
             let body = json::to_json_or_error(serde_json::to_value(&event).map_err(not_json));
             (event.metadata.seq, body)
         }));
-        JournalBatch { journal: self, events, events_before_commit: others, is_saved: false }
+        JournalBatch { journal: self, events, events_before_commit, is_saved: false }
     }
 }
 
@@ -135,7 +135,7 @@ impl Drop for JournalBatch<'_> {
     fn drop(&mut self) {
         if !self.is_saved {
             self.events.truncate(self.events_before_commit);
-            lock(&self.journal.waiting).unconfirmed = std::mem::take(&mut self.events);
+            lock(&self.journal.pending).unconfirmed = std::mem::take(&mut self.events);
         }
     }
 }

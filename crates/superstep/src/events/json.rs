@@ -25,8 +25,8 @@ pub(crate) fn state(state: &StateRef) -> Value {
 }
 
 /// Returns a serialization error as a value, because a stream cannot report it otherwise.
-pub(crate) fn to_json_or_error(written: Result<Value, Error>) -> Value {
-    written.unwrap_or_else(|error| json!({"__error__": error.message()}))
+pub(crate) fn to_json_or_error(result: Result<Value, Error>) -> Value {
+    result.unwrap_or_else(|error| json!({"__error__": error.message()}))
 }
 
 /// Returns the writes of a task; null if there are none, and a list of single writes if a field was written more than
@@ -40,8 +40,8 @@ pub(crate) fn update(topology: &Topology, update: &Update) -> Value {
         (topology.schema.field(write.field).name.to_string(), value)
     });
     let writes: Vec<(String, Value)> = writes.collect();
-    let is_again = |index: usize| writes[..index].iter().any(|(name, _)| *name == writes[index].0);
-    if (0..writes.len()).any(is_again) {
+    let is_repeated = |index: usize| writes[..index].iter().any(|(name, _)| *name == writes[index].0);
+    if (0..writes.len()).any(is_repeated) {
         return writes.into_iter().map(|(name, value)| Value::Object(Map::from_iter([(name, value)]))).collect();
     }
     Value::Object(writes.into_iter().collect())

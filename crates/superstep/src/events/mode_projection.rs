@@ -26,7 +26,7 @@ pub(crate) struct ModeProjection {
     /// Messages that were streamed, or that a node received as input.
     seen_messages: BTreeSet<MessageId>,
     /// Message lists with which running tasks started, to distinguish old messages from new ones.
-    views: BTreeMap<TaskId, (RunId, Vec<Messages>)>,
+    initial_messages: BTreeMap<TaskId, (RunId, Vec<Messages>)>,
 }
 
 impl ModeProjection {
@@ -38,7 +38,7 @@ impl ModeProjection {
             seq: 0,
             events,
             seen_messages: BTreeSet::new(),
-            views: BTreeMap::new(),
+            initial_messages: BTreeMap::new(),
         }
     }
 
@@ -105,22 +105,22 @@ impl ModeProjection {
     ) {
         match machine_event {
             MachineEvent::TaskStarted { task, state: Some(state), .. } => {
-                drop(self.views.insert(*task, (graph.id, lists(state))));
+                drop(self.initial_messages.insert(*task, (graph.id, message_lists(state))));
             }
             // The superstep has ended, also for cancelled tasks.
-            MachineEvent::Values { .. } => self.views.retain(|_, (of, _)| *of != graph.id),
+            MachineEvent::Values { .. } => self.initial_messages.retain(|_, (graph_id, _)| *graph_id != graph.id),
             MachineEvent::TaskFailed { task, .. } | MachineEvent::TaskInterrupted { task, .. } => {
-                drop(self.views.remove(task))
+                drop(self.initial_messages.remove(task))
             }
             MachineEvent::TaskFinished { task, node, step, update, .. } => {
-                let view = self.views.remove(task);
-                if graph.is_silenced(node) {
+                let initial = self.initial_messages.remove(task);
+                if graph.has_streaming_disabled(node) {
                     return;
                 }
                 for message in json::messages(&graph.topology, update) {
-                    let was_there = view.iter().flat_map(|(_, lists)| lists).any(|list| has_message(list, &message));
+                    let existed = initial.iter().flat_map(|(_, lists)| lists).any(|list| has_message(list, &message));
                     let is_new = message.id.as_ref().is_none_or(|id| self.seen_messages.insert(id.clone()));
-                    if is_new && !was_there {
+                    if is_new && !existed {
                         let (message, node, step) = (Arc::new(message), node.clone(), *step);
                         add(StreamMode::Messages, StreamPartData::Message { message, node, step });
                     }
@@ -157,7 +157,7 @@ impl ModeProjection {
             }
             _ => {}
         }
-        if let Some((mode, kind, step, payload)) = self.watched(graph, machine_event) {
+        if let Some((mode, kind, step, payload)) = self.task_or_checkpoint(graph, machine_event) {
             if self.has(mode) {
                 add(mode, StreamPartData::Json(payload.clone()));
             }
@@ -170,7 +170,7 @@ impl ModeProjection {
     }
 
     /// Projects an event of a task or a checkpoint.
-    fn watched(
+    fn task_or_checkpoint(
         &self,
         graph: &GraphRun,
         machine_event: &MachineEvent,
@@ -255,9 +255,9 @@ fn checkpoint(
 }
 
 /// Returns the message lists of a state.
-fn lists(view: &StateRef) -> Vec<Messages> {
-    let fields = view.schema.fields().iter().filter(|field| field.reducer.as_deref() == Some("add_messages"));
-    fields.filter_map(|field| view.full_value(&field.name)?.into_value().ok()).collect()
+fn message_lists(state: &StateRef) -> Vec<Messages> {
+    let fields = state.schema.fields().iter().filter(|field| field.reducer.as_deref() == Some("add_messages"));
+    fields.filter_map(|field| state.full_value(&field.name)?.into_value().ok()).collect()
 }
 
 fn has_message(list: &Messages, message: &Message) -> bool {

@@ -71,14 +71,14 @@ impl fmt::Display for StreamMode {
 pub(crate) fn filter_for_modes(modes: &[StreamMode], streams_subgraphs: bool) -> EventFilter {
     let has = |mode: StreamMode| modes.contains(&mode);
     let all = has(StreamMode::Events);
-    let is_watched = has(StreamMode::Tasks) || has(StreamMode::Debug);
-    let is_saved = has(StreamMode::Checkpoints) || has(StreamMode::Debug);
+    let has_tasks = has(StreamMode::Tasks) || has(StreamMode::Debug);
+    let has_checkpoints = has(StreamMode::Checkpoints) || has(StreamMode::Debug);
     EventFilter {
         graphs: all,
-        task_starts: all || is_watched || has(StreamMode::Messages),
-        task_ends: all || is_watched || has(StreamMode::Updates) || has(StreamMode::Messages),
+        task_starts: all || has_tasks || has(StreamMode::Messages),
+        task_ends: all || has_tasks || has(StreamMode::Updates) || has(StreamMode::Messages),
         values: all || has(StreamMode::Values) || has(StreamMode::Messages),
-        checkpoints: all || is_saved,
+        checkpoints: all || has_checkpoints,
         interrupts: all || has(StreamMode::Values) || has(StreamMode::Updates),
         custom: all || has(StreamMode::Custom),
         model_and_tool_calls: all || has(StreamMode::Tools),

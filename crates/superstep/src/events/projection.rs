@@ -122,7 +122,7 @@ impl Projection {
         match machine_event {
             MachineEvent::TaskStarted { task, node, step, state, send_payload, checkpoint } => {
                 let input = match (send_payload, state) {
-                    (Some(sent), _) => sent.to_json().unwrap_or_else(|error| json!({"__error__": error.message})),
+                    (Some(payload), _) => payload.to_json().unwrap_or_else(|error| json!({"__error__": error.message})),
                     (None, Some(state)) if self.includes_inputs => json::state(state),
                     (None, _) => Value::Null,
                 };
@@ -209,13 +209,13 @@ impl Projection {
     }
 
     /// Creates the scope of a call in a task: the scopes that enclose the task, and the task.
-    fn call(&mut self, id: RunId, task: TaskId, of: impl FnOnce(&mut EventScope)) -> Option<Arc<EventScope>> {
+    fn call(&mut self, id: RunId, task: TaskId, configure: impl FnOnce(&mut EventScope)) -> Option<Arc<EventScope>> {
         let outer = self.tasks.get(&task)?;
         let mut parents = outer.parents.clone();
         parents.push(task.to_string());
         let (graph, task, tags) = (outer.graph.clone(), outer.task.clone(), outer.tags.clone());
         let mut scope = EventScope { graph, format: self.format, task, model: None, parents, tags };
-        of(&mut scope);
+        configure(&mut scope);
         let scope = Arc::new(scope);
         self.calls.insert(id, scope.clone());
         Some(scope)
@@ -281,7 +281,7 @@ impl Projection {
             }
             ToolEvent::Started { input } => ("on_tool_start", json!({"input": input})),
             ToolEvent::Progress { value } => {
-                (name, run_id) = (PROGRESS.into(), run(call.task));
+                (name, run_id) = (PROGRESS.into(), task_run_id(call.task));
                 ("on_custom_event", json!({"tool": call.tool, "tool_call_id": call.call, "progress": value}))
             }
             ToolEvent::Ended { output, duration, redacted } => {
@@ -304,7 +304,7 @@ impl Projection {
     }
 }
 
-fn run(task: TaskId) -> RunId {
+fn task_run_id(task: TaskId) -> RunId {
     RunId::from_bits(task.bits())
 }
 
@@ -321,7 +321,7 @@ struct EventSubject<'a> {
 
 impl<'a> EventSubject<'a> {
     fn task(name: &'a Arc<str>, task: TaskId, scope: &'a Arc<EventScope>) -> Self {
-        Self { name, run_id: run(task), scope }
+        Self { name, run_id: task_run_id(task), scope }
     }
 
     fn graph(scope: &'a Arc<EventScope>) -> Self {

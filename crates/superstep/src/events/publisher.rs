@@ -12,8 +12,8 @@ use crate::engine::context::{RunShared, TaskContext, lock};
 use crate::engine::outcome::output_state;
 use crate::engine::redaction::{redact_error, redact_tool_event};
 use crate::events::event::{
-    BUFFER, EventFilter, EventJournal, EventKind, GraphEnd, GraphRun, JournalStamp, ModelCallInfo, ModelEvent,
-    RunEvent, ToolEvent, ToolExecution,
+    EVENT_BUFFER_CAPACITY, EventFilter, EventJournal, EventKind, GraphEnd, GraphRun, JournalStamp, ModelCallInfo,
+    ModelEvent, RunEvent, ToolEvent, ToolExecution,
 };
 use crate::graph::output::NodeError;
 
@@ -27,8 +27,8 @@ pub(crate) struct EventPublisher {
 #[derive(Clone)]
 struct LiveSubscriber {
     sender: mpsc::Sender<RunEvent>,
-    interest: EventFilter,
-    later: Arc<Mutex<DeferredEvents>>,
+    filter: EventFilter,
+    deferred: Arc<Mutex<DeferredEvents>>,
 }
 
 /// Deferred events, which are published before the run ends.
@@ -41,25 +41,25 @@ struct DeferredEvents {
 }
 
 impl EventPublisher {
-    pub(crate) fn open(interest: EventFilter) -> (Self, mpsc::Receiver<RunEvent>) {
-        let (sender, receiver) = mpsc::channel(BUFFER);
-        (Self { live: Some(LiveSubscriber { sender, interest, later: Arc::default() }), journal: None }, receiver)
+    pub(crate) fn open(filter: EventFilter) -> (Self, mpsc::Receiver<RunEvent>) {
+        let (sender, receiver) = mpsc::channel(EVENT_BUFFER_CAPACITY);
+        (Self { live: Some(LiveSubscriber { sender, filter, deferred: Arc::default() }), journal: None }, receiver)
     }
 
     /// Creates a publisher with a journal.
-    pub(crate) fn with_journal(sink: Option<Self>, journal: Arc<EventJournal>) -> Self {
-        Self { live: sink.and_then(|sink| sink.live), journal: Some(journal) }
+    pub(crate) fn with_journal(publisher: Option<Self>, journal: Arc<EventJournal>) -> Self {
+        Self { live: publisher.and_then(|publisher| publisher.live), journal: Some(journal) }
     }
 
     /// Returns the publisher of a subgraph.
     pub(crate) fn for_subgraph(&self) -> Option<Self> {
-        let live = self.live.clone().filter(|live| live.interest.subgraphs);
+        let live = self.live.clone().filter(|live| live.filter.subgraphs);
         (live.is_some() || self.journal.is_some()).then(|| Self { live, journal: self.journal.clone() })
     }
 
     /// Returns true if the subscriber needs such events.
     pub(crate) fn subscriber_wants(&self, is_enabled: impl Fn(&EventFilter) -> bool) -> bool {
-        self.live.as_ref().is_some_and(|live| is_enabled(&live.interest))
+        self.live.as_ref().is_some_and(|live| is_enabled(&live.filter))
     }
 
     /// Returns true if the subscriber or the journal needs such events.
@@ -77,8 +77,8 @@ impl EventPublisher {
     /// Releases events of subgraphs after the commit of the root graph.
     pub(crate) fn release_deferred(&self) {
         if let Some(live) = &self.live {
-            let DeferredEvents { undelivered: left, until_root_commit: early } = &mut *lock(&live.later);
-            left.append(early);
+            let DeferredEvents { undelivered, until_root_commit } = &mut *lock(&live.deferred);
+            undelivered.append(until_root_commit);
         }
     }
 
@@ -86,9 +86,9 @@ impl EventPublisher {
     pub(crate) async fn publish_saved(&self, shared: &RunShared, stamps: Vec<JournalStamp>, events: Vec<MachineEvent>) {
         if let Some(live) = &self.live {
             let mut delivery = PendingDelivery { live, shared, stamps: stamps.into_iter(), events: events.into_iter() };
-            while delivery.is_left() {
+            while delivery.has_next() {
                 if delivery.waits_for_root_commit() {
-                    lock(&live.later).until_root_commit.extend(delivery.next());
+                    lock(&live.deferred).until_root_commit.extend(delivery.next());
                     continue;
                 }
                 // A dropped receiver does not stop the run here; the owner of the run decides that.
@@ -111,7 +111,7 @@ impl EventPublisher {
     }
 
     pub(crate) async fn started(&self, shared: &RunShared, input: Value) {
-        self.publish_kind(shared, EventKind::Started { input }, |interest| interest.graphs).await;
+        self.publish_kind(shared, EventKind::Started { input }, |filter| filter.graphs).await;
     }
 
     /// Publishes the start of a graph, as [`EventPublisher::started`] does, after the future `saved` has persisted it.
@@ -124,25 +124,25 @@ impl EventPublisher {
         let kind = EventKind::Started { input };
         let stamp = self.append_to_journal(shared, &kind);
         saved.await?;
-        self.send(shared, stamp, kind, |interest| interest.graphs).await;
+        self.send(shared, stamp, kind, |filter| filter.graphs).await;
         Ok(())
     }
 
     pub(crate) async fn ended(&self, shared: &RunShared, end: GraphEnd, output: Value) {
-        let outermost = self.live.as_ref().filter(|_| shared.parent_task.is_none());
-        if let Some(live) = outermost {
-            let left = std::mem::take(&mut lock(&live.later).undelivered);
-            for event in left {
+        let root_subscriber = self.live.as_ref().filter(|_| shared.parent_task.is_none());
+        if let Some(live) = root_subscriber {
+            let undelivered = std::mem::take(&mut lock(&live.deferred).undelivered);
+            for event in undelivered {
                 let _ = live.sender.send(event).await;
             }
         }
-        self.publish_kind(shared, EventKind::Ended { end, output }, |interest| interest.graphs).await;
+        self.publish_kind(shared, EventKind::Ended { end, output }, |filter| filter.graphs).await;
     }
 
     pub(crate) async fn custom(&self, cx: &TaskContext, name: Option<Arc<str>>, value: Value) {
         if !self.is_hidden(cx) {
             let kind = EventKind::Custom { node: cx.node().into(), task: cx.task_id(), name, value };
-            self.publish_kind(&cx.0.shared, kind, |interest| interest.custom).await;
+            self.publish_kind(&cx.0.shared, kind, |filter| filter.custom).await;
         }
     }
 
@@ -150,15 +150,15 @@ impl EventPublisher {
         if !self.is_hidden(cx) {
             let (error, task) = (redact_error(cx, error.error().clone()), cx.task_id());
             let kind = EventKind::Retry { node: cx.node().into(), task, attempt, delay, error };
-            self.publish_kind(&cx.0.shared, kind, |interest| interest.warnings).await;
+            self.publish_kind(&cx.0.shared, kind, |filter| filter.warnings).await;
         }
     }
 
     pub(crate) async fn tool(&self, cx: &TaskContext, call: &Arc<ToolExecution>, mut tool_event: ToolEvent) {
         if !self.is_hidden(cx) {
             cx.0.shared.event_redactions().for_each(|redaction| redact_tool_event(redaction, &mut tool_event));
-            self.publish_kind(&cx.0.shared, EventKind::Tool { call: call.clone(), event: tool_event }, |interest| {
-                interest.model_and_tool_calls
+            self.publish_kind(&cx.0.shared, EventKind::Tool { call: call.clone(), event: tool_event }, |filter| {
+                filter.model_and_tool_calls
             })
             .await;
         }
@@ -166,11 +166,15 @@ impl EventPublisher {
 
     pub(crate) async fn model(&self, cx: &TaskContext, call: &Arc<ModelCallInfo>, model_event: ModelEvent) {
         if !self.is_hidden(cx) {
-            let is_piece = matches!(model_event, ModelEvent::Chunk { .. });
+            let is_chunk = matches!(model_event, ModelEvent::Chunk { .. });
             let kind = EventKind::Model { call: call.clone(), event: model_event };
-            self.publish_kind(&cx.0.shared, kind, |interest| {
-                if is_piece { interest.chunks } else { interest.model_and_tool_calls }
-            })
+            self.publish_kind(
+                &cx.0.shared,
+                kind,
+                |filter| {
+                    if is_chunk { filter.chunks } else { filter.model_and_tool_calls }
+                },
+            )
             .await;
         }
     }
@@ -216,7 +220,7 @@ impl EventPublisher {
         is_enabled: impl Fn(&EventFilter) -> bool,
     ) {
         // A dropped receiver does not stop the run here; the owner of the run decides that.
-        if let Some(live) = self.live.as_ref().filter(|live| is_enabled(&live.interest))
+        if let Some(live) = self.live.as_ref().filter(|live| is_enabled(&live.filter))
             && let Some(event) = event(shared, stamp, kind)
         {
             let _ = live.sender.send(event).await;
@@ -236,9 +240,9 @@ struct PendingDelivery<'a> {
 
 impl PendingDelivery<'_> {
     /// Returns true if there are more events for the subscriber.
-    fn is_left(&mut self) -> bool {
+    fn has_next(&mut self) -> bool {
         let Some(graph) = &self.shared.graph else { return false };
-        let is_delivered = |event: &MachineEvent| self.live.interest.includes(event) && !is_hidden(graph, event);
+        let is_delivered = |event: &MachineEvent| self.live.filter.includes(event) && !is_hidden(graph, event);
         while self.events.as_slice().first().is_some_and(|event| !is_delivered(event)) {
             self.events.next();
             self.stamps.next();
@@ -249,7 +253,7 @@ impl PendingDelivery<'_> {
     /// Returns true if the next event reports a change that is saved with the root graph: an interrupt or a
     /// checkpoint is published only after a crash cannot withdraw it.
     fn waits_for_root_commit(&self) -> bool {
-        let speaks_of_saved = |event: &MachineEvent| {
+        let reports_saved_change = |event: &MachineEvent| {
             matches!(
                 event,
                 MachineEvent::TaskInterrupted { .. }
@@ -257,8 +261,8 @@ impl PendingDelivery<'_> {
                     | MachineEvent::Checkpoint { .. }
             )
         };
-        let is_staged = self.shared.subgraph_buffer.is_some() && self.shared.parent_task.is_some();
-        is_staged && self.events.as_slice().first().is_some_and(speaks_of_saved)
+        let is_buffered = self.shared.subgraph_buffer.is_some() && self.shared.parent_task.is_some();
+        is_buffered && self.events.as_slice().first().is_some_and(reports_saved_change)
     }
 }
 
@@ -266,21 +270,21 @@ impl Iterator for PendingDelivery<'_> {
     type Item = RunEvent;
 
     fn next(&mut self) -> Option<RunEvent> {
-        if !self.is_left() {
+        if !self.has_next() {
             return None;
         }
-        let (machine, stamp) = (self.events.next()?, self.stamps.next().unwrap_or_default());
-        event(self.shared, stamp, EventKind::Machine(restrict_to_output(self.shared, machine)))
+        let (machine_event, stamp) = (self.events.next()?, self.stamps.next().unwrap_or_default());
+        event(self.shared, stamp, EventKind::Machine(restrict_to_output(self.shared, machine_event)))
     }
 }
 
 impl Drop for PendingDelivery<'_> {
     fn drop(&mut self) {
-        if self.is_left() && !self.live.sender.is_closed() {
-            let later = self.live.later.clone();
+        if self.has_next() && !self.live.sender.is_closed() {
+            let deferred = self.live.deferred.clone();
             // Tasks that were scheduled and cancelled at once have not started.
             let is_start = |kind: &EventKind| matches!(kind, EventKind::Machine(MachineEvent::TaskStarted { .. }));
-            lock(&later).undelivered.extend(self.filter(|event| !is_start(&event.kind)));
+            lock(&deferred).undelivered.extend(self.filter(|event| !is_start(&event.kind)));
         }
     }
 }

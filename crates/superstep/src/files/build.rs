@@ -31,7 +31,7 @@ use crate::tools::{ToolErrorHandling, ToolNode, ToolPolicy};
 
 mod policies;
 
-use policies::{migration_of, retry_of, timeout_of};
+use policies::{retry_policy, timeout_policy, to_migration};
 
 impl GraphFile {
     /// Builds and compiles the graph with the components that it references by name.
@@ -47,8 +47,8 @@ impl GraphFile {
         let mut diagnostics = Diagnostics::default();
         let mut nodes = Vec::new();
         for (name, data) in &self.description.nodes {
-            let maker = NodeFactory { file: self, components, name, at: below("/nodes", name) };
-            nodes.extend(maker.make(&data.kind, &mut diagnostics));
+            let factory = NodeFactory { file: self, components, name, at: below("/nodes", name) };
+            nodes.extend(factory.make(&data.kind, &mut diagnostics));
         }
         if !diagnostics.is_empty() {
             return Err(diagnostics.into_error(&self.source, Some(&self.tree)));
@@ -116,11 +116,11 @@ fn build_graph(
         graph.recursion_limit(limit);
     }
     if let Some(retry) = &top.retry {
-        graph.default_retry(retry_of(retry));
+        graph.default_retry(retry_policy(retry));
     }
     graph.interrupt_before(&top.interrupt_before).interrupt_after(&top.interrupt_after);
     for migration in &top.migrations {
-        graph.add_migration(migration.from, migration_of(migration));
+        graph.add_migration(migration.from, to_migration(migration));
     }
     graph
 }
@@ -136,10 +136,10 @@ fn apply_node_config(
         node = node.metadata("description", description.as_str());
     }
     if let Some(retry) = &data.retry {
-        node = node.retry(retry_of(retry));
+        node = node.retry(retry_policy(retry));
     }
     if let Some(timeout) = &data.timeout {
-        node = node.timeout(timeout_of(timeout));
+        node = node.timeout(timeout_policy(timeout));
     }
     if data.defer {
         node = node.defer();
@@ -276,7 +276,7 @@ impl NodeFactory<'_> {
             .ok()
     }
 
-    fn found_tools(&self, names: &[String], diagnostics: &mut Diagnostics) -> Vec<superstep_core::port::SharedTool> {
+    fn resolve_tools(&self, names: &[String], diagnostics: &mut Diagnostics) -> Vec<superstep_core::port::SharedTool> {
         let keys = names.iter().enumerate().map(|(number, name)| (format!("tools/{number}"), name));
         let mut tools = Vec::new();
         for (key, name) in keys {
@@ -290,7 +290,7 @@ impl NodeFactory<'_> {
     }
 
     fn model(&self, data: &ModelNodeConfig, diagnostics: &mut Diagnostics) -> Option<ModelNode> {
-        let tools = self.found_tools(&data.tools, diagnostics);
+        let tools = self.resolve_tools(&data.tools, diagnostics);
         let mut model_node =
             ModelNode::new(self.require("model", self.components.find_model(&data.model), diagnostics)?).tools(tools);
         if let Some(prompt) = &data.prompt.read {
@@ -315,7 +315,7 @@ impl NodeFactory<'_> {
     }
 
     fn tools(&self, data: &ToolNodeConfig, diagnostics: &mut Diagnostics) -> Option<ToolNode> {
-        let tools = self.found_tools(&data.tools, diagnostics);
+        let tools = self.resolve_tools(&data.tools, diagnostics);
         let policy = ToolPolicy::allow(&data.policy.allow)
             .and_require_approval(&data.policy.require_approval)
             .and_deny(&data.policy.deny);

@@ -239,8 +239,8 @@ impl FileChecker<'_> {
         for (field, value) in &set.values {
             let target_field =
                 self.schema.find(field).map(|id| self.schema.field(id)).filter(|field| field.reducer.is_none());
-            for fault in target_field.and_then(|field| field.field_type.check(value).err()).unwrap_or_default() {
-                self.diagnostics.fault(&below(&below(at, "values"), field), fault);
+            for error in target_field.and_then(|field| field.field_type.check(value).err()).unwrap_or_default() {
+                self.diagnostics.validation_error(&below(&below(at, "values"), field), error);
             }
         }
         for (field, text) in &set.templates {

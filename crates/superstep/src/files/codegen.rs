@@ -25,11 +25,11 @@ impl GraphFile {
     /// prompts and graphs are included.
     #[must_use]
     pub fn to_rust(&self) -> String {
-        let mut page = RustModule::default();
-        let graph = write_graph(self, &mut page);
+        let mut module = RustModule::default();
+        let graph = write_graph(self, &mut module);
         let head = format!("//! The graph `{}`, generated from a graph file.\n", one_line(self.name()));
         let about = self.description().map(|text| format!("//!\n//! {}\n", one_line(text))).unwrap_or_default();
-        let functions = page.functions();
+        let functions = module.functions();
         let json = if functions.contains("json!(") { "use serde_json::json;\n" } else { "" };
         let prompt = if functions.contains(" = Prompt::new(") { "use superstep::models::Prompt;\n" } else { "" };
         let opening = "use superstep::prelude::*;\n\
@@ -42,7 +42,7 @@ impl GraphFile {
         );
         format!(
             "{head}{about}\n{json}use superstep::files::*;\n{prompt}{opening}{}{build}{functions}",
-            page.constants()
+            module.constants()
         )
     }
 }
@@ -52,16 +52,16 @@ fn one_line(text: &str) -> String {
 }
 
 /// Writes the function that builds a graph, and returns its name.
-fn write_graph(file: &GraphFile, page: &mut RustModule) -> String {
+fn write_graph(file: &GraphFile, module: &mut RustModule) -> String {
     let top = &file.description.top;
-    let (function, slot) = (page.name(&top.name), page.slot());
+    let (function, slot) = (module.name(&top.name), module.slot());
     let mut body = FunctionBody::default();
-    let schema = write_schema(file, &function, page);
+    let schema = write_schema(file, &function, module);
     body.line(&format!("let schema = {schema}()?;"));
     body.line(&format!("let mut graph = StateGraph::<DynamicState>::with_schema({}, schema);", quoted(&top.name)));
     for (name, node) in &file.description.nodes {
-        let node_function = page.name(&format!("{function}_{name}"));
-        let needs_parts = write_node(file, (name, node), &node_function, page);
+        let node_function = module.name(&format!("{function}_{name}"));
+        let needs_parts = write_node(file, (name, node), &node_function, module);
         body.needs_parts |= needs_parts;
         body.line(&format!("{node_function}(&mut graph{})?;", if needs_parts { ", parts" } else { "" }));
     }
@@ -101,12 +101,12 @@ fn write_graph(file: &GraphFile, page: &mut RustModule) -> String {
     body.line("Ok(graph)");
     let parts = if body.needs_parts { "parts" } else { "_parts" };
     let head = format!("fn {function}({parts}: &Components) -> Result<StateGraph<DynamicState>>");
-    page.function(slot, &head, &body);
+    module.function(slot, &head, &body);
     function
 }
 
-fn write_schema(file: &GraphFile, graph: &str, page: &mut RustModule) -> String {
-    let (function, slot) = (page.name(&format!("{graph}_state")), page.slot());
+fn write_schema(file: &GraphFile, graph: &str, module: &mut RustModule) -> String {
+    let (function, slot) = (module.name(&format!("{graph}_state")), module.slot());
     let top = &file.description.top;
     let mut fields = vec![format!(".version({})", top.version)];
     for (name, options) in sorted_entries(&top.state) {
@@ -116,19 +116,19 @@ fn write_schema(file: &GraphFile, graph: &str, page: &mut RustModule) -> String 
     fields.push(".build()".to_owned());
     let mut body = FunctionBody::default();
     body.tail(&format!("Schema::builder({})", quoted(&top.name)), &fields);
-    page.function(slot, &format!("fn {function}() -> Result<std::sync::Arc<Schema>>"), &body);
+    module.function(slot, &format!("fn {function}() -> Result<std::sync::Arc<Schema>>"), &body);
     function
 }
 
-fn write_node(file: &GraphFile, (name, node): (&str, &NodeConfig), function: &str, page: &mut RustModule) -> bool {
-    let slot = page.slot();
+fn write_node(file: &GraphFile, (name, node): (&str, &NodeConfig), function: &str, module: &mut RustModule) -> bool {
+    let slot = module.slot();
     let mut body = FunctionBody::default();
     body.needs_parts = matches!(
         node.kind,
         NodeKindConfig::Model(_) | NodeKindConfig::Tools(_) | NodeKindConfig::Subgraph(_) | NodeKindConfig::Rust(_)
     );
     match &node.kind {
-        NodeKindConfig::Model(data) => write_model(name, data, function, page, &mut body),
+        NodeKindConfig::Model(data) => write_model(name, data, function, module, &mut body),
         NodeKindConfig::Tools(data) => write_tools(data, &mut body),
         NodeKindConfig::Condition(data) => {
             let mut calls = Vec::new();
@@ -142,12 +142,12 @@ fn write_node(file: &GraphFile, (name, node): (&str, &NodeConfig), function: &st
             let calls = [format!(".item({})", quoted(&data.item)), format!(".when_empty({})", end(&data.otherwise))];
             body.chain("let step = ", &format!("MapNode::new({}, {})", quoted(&data.over), end(&data.to)), &calls);
         }
-        NodeKindConfig::Interrupt(data) => write_ask(data, function, page, &mut body),
-        NodeKindConfig::Set(data) => write_set(file, (name, data), function, page, &mut body),
+        NodeKindConfig::Interrupt(data) => write_interrupt(data, function, module, &mut body),
+        NodeKindConfig::Set(data) => write_set(file, (name, data), function, module, &mut body),
         NodeKindConfig::Subgraph(data) => match (&data.graph, &data.read) {
             (Some(graph), _) => body.line(&format!("let step = parts.find_graph({})?;", quoted(graph))),
             (None, read) => {
-                let inner = read.as_ref().map(|read| write_graph(read, page)).unwrap_or_default();
+                let inner = read.as_ref().map(|read| write_graph(read, module)).unwrap_or_default();
                 body.line(&format!("let step = {inner}(parts)?.compile()?;"));
             }
         },
@@ -157,7 +157,7 @@ fn write_node(file: &GraphFile, (name, node): (&str, &NodeConfig), function: &st
     body.line(&format!("graph.add_node({}, step);", quoted(name)));
     body.line("Ok(())");
     let parts = if body.needs_parts { ", parts: &Components" } else { "" };
-    page.function(slot, &format!("fn {function}(graph: &mut StateGraph<DynamicState>{parts}) -> Result<()>"), &body);
+    module.function(slot, &format!("fn {function}(graph: &mut StateGraph<DynamicState>{parts}) -> Result<()>"), &body);
     body.needs_parts
 }
 
@@ -193,14 +193,14 @@ fn write_policies(file: &GraphFile, (name, node): (&str, &NodeConfig), body: &mu
     }
 }
 
-fn write_model(name: &str, data: &ModelNodeConfig, function: &str, page: &mut RustModule, body: &mut FunctionBody) {
+fn write_model(name: &str, data: &ModelNodeConfig, function: &str, module: &mut RustModule, body: &mut FunctionBody) {
     let mut calls = Vec::new();
     if !data.tools.is_empty() {
         let list = body.list("tools", &names(&data.tools));
         calls.push(format!(".tools(parts.find_tools({list})?)"));
     }
     if let Some(prompt) = &data.prompt.read {
-        write_prompt("prompt", prompt, function, page, body);
+        write_prompt("prompt", prompt, function, module, body);
         calls.push(".prompt(prompt)".to_owned());
     }
     calls.extend(data.messages.iter().map(|field| format!(".messages({})", quoted(field))));
@@ -245,14 +245,14 @@ fn write_tools(data: &ToolNodeConfig, body: &mut FunctionBody) {
     body.chain("let step = ", "ToolNode::new(tools)", &calls);
 }
 
-fn write_ask(data: &InterruptNodeConfig, function: &str, page: &mut RustModule, body: &mut FunctionBody) {
+fn write_interrupt(data: &InterruptNodeConfig, function: &str, module: &mut RustModule, body: &mut FunctionBody) {
     let mut calls = Vec::new();
     if let Some(prompt) = &data.prompt.read {
-        write_prompt("question", prompt, function, page, body);
+        write_prompt("question", prompt, function, module, body);
     }
     if let Some(schema) = resume_schema(data) {
-        body.line(&format!("let resume_schema = {};", rust_writer::json(&schema, 4, 100)));
-        calls.push(".resume_schema(resume_schema)".to_owned());
+        body.line(&format!("let schema = {};", rust_writer::json(&schema, 4, 100)));
+        calls.push(".resume_schema(schema)".to_owned());
     }
     if !data.payload_fields.is_empty() {
         let list = body.list("payload_fields", &names(&data.payload_fields));
@@ -265,7 +265,7 @@ fn write_set(
     file: &GraphFile,
     (name, data): (&str, &SetNodeConfig),
     function: &str,
-    page: &mut RustModule,
+    module: &mut RustModule,
     body: &mut FunctionBody,
 ) {
     let mut calls = Vec::new();
@@ -276,7 +276,7 @@ fn write_set(
     for (number, (field, text)) in data.templates.iter().enumerate() {
         if let Ok(prompt) = load::inline(name, file.version(), text) {
             let variable = format!("text_{}", number + 1);
-            write_prompt(&variable, &prompt, &format!("{function}_{variable}"), page, body);
+            write_prompt(&variable, &prompt, &format!("{function}_{variable}"), module, body);
             calls.push(format!(".template({}, {variable})", quoted(field)));
         }
     }
@@ -285,7 +285,7 @@ fn write_set(
 }
 
 /// Writes a prompt; a long text becomes a constant of the module.
-fn write_prompt(variable: &str, prompt: &Prompt, function: &str, page: &mut RustModule, body: &mut FunctionBody) {
+fn write_prompt(variable: &str, prompt: &Prompt, function: &str, module: &mut RustModule, body: &mut FunctionBody) {
     let text = prompt.text();
     let line = |text: &str| {
         let (name, version) = (quoted(prompt.name()), quoted(prompt.version()));
@@ -295,7 +295,7 @@ fn write_prompt(variable: &str, prompt: &Prompt, function: &str, page: &mut Rust
     if !text.contains('\n') && 4 + single_line.chars().count() <= WIDTH {
         return body.line(&single_line);
     }
-    let constant = page.constant(&format!("{function}_prompt"), &text);
+    let constant = module.constant(&format!("{function}_prompt"), &text);
     body.line(&line(&constant));
 }
 

@@ -24,7 +24,7 @@ pub struct Condition(pub(super) ConditionKind);
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum ConditionKind {
-    Field { field: String, at: Option<String>, is: Comparison },
+    Field { field: String, at: Option<String>, comparison: Comparison },
     HasToolCalls(String),
     All(Vec<Condition>),
     Any(Vec<Condition>),
@@ -42,8 +42,8 @@ pub(super) enum Comparison {
 }
 
 impl Condition {
-    fn field(field: impl Into<String>, is: Comparison) -> Self {
-        Self(ConditionKind::Field { field: field.into(), at: None, is })
+    fn field(field: impl Into<String>, comparison: Comparison) -> Self {
+        Self(ConditionKind::Field { field: field.into(), at: None, comparison })
     }
 
     /// Creates a condition that is true if the value is equal; numbers are compared by value.
@@ -128,10 +128,10 @@ impl Condition {
             ConditionKind::Any(tests) => tests.iter().any(|test| test.evaluate(values)),
             ConditionKind::Not(test) => !test.evaluate(values),
             ConditionKind::HasToolCalls(field) => values.messages(field).is_some_and(has_pending_tool_calls),
-            ConditionKind::Field { field, at, is } => {
+            ConditionKind::Field { field, at, comparison } => {
                 let value = values.get(field);
                 let actual = at.as_ref().map_or(Some(&*value), |at| value.pointer(at));
-                is.holds(actual.unwrap_or(&Value::Null))
+                comparison.holds(actual.unwrap_or(&Value::Null))
             }
         }
     }
@@ -205,22 +205,22 @@ struct RawCondition {
 impl TryFrom<RawCondition> for Condition {
     type Error = &'static str;
 
-    fn try_from(words: RawCondition) -> Result<Self, &'static str> {
-        let kind = (words.all.map(ConditionKind::All))
-            .or(words.any.map(ConditionKind::Any))
-            .or(words.not.map(ConditionKind::Not))
-            .or(words.has_tool_calls.map(ConditionKind::HasToolCalls));
+    fn try_from(raw: RawCondition) -> Result<Self, &'static str> {
+        let kind = (raw.all.map(ConditionKind::All))
+            .or(raw.any.map(ConditionKind::Any))
+            .or(raw.not.map(ConditionKind::Not))
+            .or(raw.has_tool_calls.map(ConditionKind::HasToolCalls));
         if let Some(kind) = kind {
             return Ok(Self(kind));
         }
-        let is = (words.equals.map(Comparison::Equals))
-            .or(words.one_of.map(Comparison::OneOf))
-            .or(words.at_least.map(Comparison::AtLeast))
-            .or(words.at_most.map(Comparison::AtMost))
-            .or(words.contains.map(Comparison::Contains))
-            .or(words.exists.map(Comparison::Exists))
+        let comparison = (raw.equals.map(Comparison::Equals))
+            .or(raw.one_of.map(Comparison::OneOf))
+            .or(raw.at_least.map(Comparison::AtLeast))
+            .or(raw.at_most.map(Comparison::AtMost))
+            .or(raw.contains.map(Comparison::Contains))
+            .or(raw.exists.map(Comparison::Exists))
             .ok_or("a condition without an operator")?;
-        let field = words.field.ok_or("a condition without a field")?;
-        Ok(Self(ConditionKind::Field { field, at: words.at, is }))
+        let field = raw.field.ok_or("a condition without a field")?;
+        Ok(Self(ConditionKind::Field { field, at: raw.at, comparison }))
     }
 }

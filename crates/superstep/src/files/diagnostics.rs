@@ -65,7 +65,8 @@ impl Diagnostics {
         self.add(SourceLocation::Key(pointer.to_owned()), message.into(), help);
     }
 
-    pub(super) fn fault(&mut self, pointer: &str, error: ValidationError) {
+    /// Adds a validation error of the value at a JSON pointer, or below it.
+    pub(super) fn validation_error(&mut self, pointer: &str, error: ValidationError) {
         self.at(&format!("{pointer}{}", error.pointer), error.message, error.help);
     }
 
@@ -99,9 +100,9 @@ impl Diagnostics {
             self.entries.into_iter().map(|diagnostic| (diagnostic.offset(tree), diagnostic)).collect();
         located.sort_by_key(|(offset, _)| *offset);
         located.dedup_by(|(at, one), (before, other)| at == before && one.is_duplicate_of(other));
-        let mut elsewhere = self.included_files;
-        elsewhere.dedup();
-        let more = (self.dropped + located.len() + elsewhere.len()).saturating_sub(MAX_LISTED);
+        let mut included = self.included_files;
+        included.dedup();
+        let more = (self.dropped + located.len() + included.len()).saturating_sub(MAX_LISTED);
         // Lines are counted from the start of the text, so only for listed diagnostics.
         let diagnostics = located
             .into_iter()
@@ -111,7 +112,7 @@ impl Diagnostics {
                 message,
                 help,
             })
-            .chain(elsewhere)
+            .chain(included)
             .take(MAX_LISTED)
             .collect();
         let error = Error::with_diagnostics(

@@ -26,10 +26,10 @@ const MAX_FILE_BYTES: u64 = 1024 * 1024;
 const MAX_PROMPT_BYTES: u64 = 256 * 1024;
 
 /// Maximum nesting of graph files.
-const DEPTH: usize = 8;
+const MAX_DEPTH: usize = 8;
 
 /// Maximum number of referenced files, each counted as often as it is named.
-const FILES: usize = 1000;
+const MAX_FILES: usize = 1000;
 
 /// Reads a graph file with all files that it references, and records their paths.
 #[derive(Default)]
@@ -53,14 +53,14 @@ struct LoadedGraph {
 
 impl FileLoader {
     /// Returns the looked-up files without duplicates, the outermost first.
-    pub(super) fn seen(&self) -> Vec<PathBuf> {
-        let mut seen: Vec<PathBuf> = Vec::new();
+    pub(super) fn looked_up(&self) -> Vec<PathBuf> {
+        let mut unique: Vec<PathBuf> = Vec::new();
         for file in &self.files {
-            if !seen.contains(file) {
-                seen.push(file.clone());
+            if !unique.contains(file) {
+                unique.push(file.clone());
             }
         }
-        seen
+        unique
     }
 
     pub(super) fn open(&mut self, path: &Path) -> Result<GraphFile> {
@@ -69,10 +69,10 @@ impl FileLoader {
         let unreadable = |reason: String| {
             Error::new(ErrorCode::InvalidGraph, format!("failed to read graph file `{}`: {reason}", path.display()))
         };
-        let real = path.canonicalize().map_err(|error| unreadable(error.to_string()))?;
-        let text = read(&real, MAX_FILE_BYTES).map_err(unreadable)?;
-        let folder = real.parent().map(Path::to_owned);
-        self.load_stack.push(real);
+        let resolved = path.canonicalize().map_err(|error| unreadable(error.to_string()))?;
+        let text = read(&resolved, MAX_FILE_BYTES).map_err(unreadable)?;
+        let folder = resolved.parent().map(Path::to_owned);
+        self.load_stack.push(resolved);
         let read = self.parse(SourceText { name: path.display().to_string(), text }, format, folder.as_deref());
         self.load_stack.pop();
         read
@@ -152,12 +152,12 @@ impl FileLoader {
             return Err(invalid(format!("`{name}` includes itself")).with_help("a graph cannot contain itself"));
         }
         let loaded = self.loaded_graphs.get(path);
-        if self.load_stack.len() + loaded.map_or(1, |loaded| loaded.depth) > DEPTH {
-            return Err(invalid(format!("graph files are nested more than {DEPTH} levels deep")));
+        if self.load_stack.len() + loaded.map_or(1, |loaded| loaded.depth) > MAX_DEPTH {
+            return Err(invalid(format!("graph files are nested more than {MAX_DEPTH} levels deep")));
         }
         if let Some(LoadedGraph { graph, files, .. }) = loaded {
             self.files.extend_from_within(files.clone());
-            return if self.files.len() > FILES + 1 { Err(too_many()) } else { Ok(Arc::clone(graph)) };
+            return if self.files.len() > MAX_FILES + 1 { Err(too_many_files()) } else { Ok(Arc::clone(graph)) };
         }
         let format = format(path)?;
         let text =
@@ -204,25 +204,25 @@ impl FileLoader {
             return Err(invalid(format!("`{file}` has no folder, because the graph was not loaded from a file"))
                 .with_help(help));
         };
-        let leaves = || {
+        let outside_error = || {
             invalid(format!("`{file}` is outside the folder of the graph file"))
                 .with_help("move it into the folder of the graph file or below")
         };
         if Path::new(file).components().any(|part| !matches!(part, Component::Normal(_) | Component::CurDir)) {
-            return Err(leaves());
+            return Err(outside_error());
         }
-        if self.files.len() > FILES {
-            return Err(too_many());
+        if self.files.len() > MAX_FILES {
+            return Err(too_many_files());
         }
         let path = folder.join(file);
         self.files.push(path.clone());
-        let real = path.canonicalize().map_err(|error| invalid(format!("failed to read `{file}`: {error}")))?;
-        if real.starts_with(folder) { Ok(real) } else { Err(leaves()) }
+        let resolved = path.canonicalize().map_err(|error| invalid(format!("failed to read `{file}`: {error}")))?;
+        if resolved.starts_with(folder) { Ok(resolved) } else { Err(outside_error()) }
     }
 }
 
-fn too_many() -> Error {
-    Error::new(ErrorCode::InvalidGraph, format!("graph files refer to more than {FILES} files"))
+fn too_many_files() -> Error {
+    Error::new(ErrorCode::InvalidGraph, format!("graph files refer to more than {MAX_FILES} files"))
         .with_help("each reference to a file counts")
 }
 

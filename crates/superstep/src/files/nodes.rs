@@ -30,18 +30,18 @@ pub use set::SetNode;
 /// Input of a node of a built-in kind: the item that was sent, before the fields of the state.
 pub(super) struct NodeInputs {
     state: View<DynamicState>,
-    sent: Value,
+    payload: Value,
 }
 
 impl NodeInputs {
-    fn of(cx: &TaskContext) -> Result<Self, NodeError> {
+    fn from_task(cx: &TaskContext) -> Result<Self, NodeError> {
         let state = <View<DynamicState> as FromTask<DynamicState, ()>>::from_task(cx)?;
-        let sent = <Option<SendPayload<Value>> as FromTask<DynamicState, ()>>::from_task(cx)?;
-        Ok(Self { state, sent: sent.map_or(Value::Null, |sent| sent.0) })
+        let payload = <Option<SendPayload<Value>> as FromTask<DynamicState, ()>>::from_task(cx)?;
+        Ok(Self { state, payload: payload.map_or(Value::Null, |payload| payload.0) })
     }
 
     pub(super) fn get(&self, name: &str) -> Cow<'_, Value> {
-        self.sent.get(name).map_or_else(|| self.state.get(name), Cow::Borrowed)
+        self.payload.get(name).map_or_else(|| self.state.get(name), Cow::Borrowed)
     }
 
     pub(super) fn messages(&self, name: &str) -> Option<&Messages> {
@@ -51,7 +51,7 @@ impl NodeInputs {
     /// Returns a value as text: strings unchanged, null as empty text, messages line by line, everything else as
     /// JSON.
     fn text(&self, name: &str) -> String {
-        if let (None, Some(messages)) = (self.sent.get(name), self.messages(name)) {
+        if let (None, Some(messages)) = (self.payload.get(name), self.messages(name)) {
             let line = |message: &Message| {
                 let role = serde_json::to_value(message.role).unwrap_or_default();
                 format!("{}: {}", role.as_str().unwrap_or_default(), message.text())
@@ -66,7 +66,7 @@ impl NodeInputs {
     }
 
     /// Renders the prompt with the values of its placeholders.
-    fn fill(&self, prompt: &Prompt) -> Result<Message> {
+    fn render(&self, prompt: &Prompt) -> Result<Message> {
         let values: Vec<(&str, String)> =
             prompt.placeholders().into_iter().map(|name| (name, self.text(name))).collect();
         let values: Vec<(&str, &str)> = values.iter().map(|(name, text)| (*name, text.as_str())).collect();

@@ -56,7 +56,7 @@ pub enum ReloadResult {
 /// let live = ReloadingGraph::open("triage.toml", Components::new())?;
 /// live.on_reload(|reload| if let ReloadResult::Rejected(error) = reload { eprintln!("{error}") });
 /// live.watch()?;                                                       // until `live` is dropped
-/// let done = live.invoke(serde_json::json!({ "ticket": "no light" })).await?;   // on the version of now
+/// let done = live.invoke(serde_json::json!({ "ticket": "no light" })).await?;   // with the current version
 /// # let _ = done; Ok(()) }
 /// ```
 pub struct ReloadingGraph {
@@ -73,7 +73,7 @@ struct ReloadShared {
     components: Components,
     current: Mutex<CurrentVersion>,
     /// Serializes reloads; the current version can be read meanwhile.
-    changing: Mutex<()>,
+    reload_lock: Mutex<()>,
     versions: watch::Sender<u64>,
     callbacks: Mutex<Vec<ReloadCallback>>,
 }
@@ -83,7 +83,7 @@ struct CurrentVersion {
     graph: CompiledGraph<DynamicState>,
     error: Option<Error>,
     /// The files as last read, valid or not.
-    seen: Vec<FileFingerprint>,
+    fingerprints: Vec<FileFingerprint>,
 }
 
 /// Fingerprint of a file.
@@ -101,12 +101,13 @@ impl ReloadingGraph {
     /// Returns an error if the file is invalid, or if a component is missing.
     pub fn open(path: impl Into<PathBuf>, components: Components) -> Result<Self> {
         let path = path.into();
-        let (seen, read) = read(&path);
+        let (fingerprints, read) = read(&path);
         let file = Arc::new(read?);
         let graph = file.build(&components)?;
-        let current = Mutex::new(CurrentVersion { file, graph, error: None, seen });
-        let (changing, callbacks) = (Mutex::default(), Mutex::default());
-        let shared = ReloadShared { path, components, current, changing, versions: watch::Sender::new(1), callbacks };
+        let current = Mutex::new(CurrentVersion { file, graph, error: None, fingerprints });
+        let (reload_lock, callbacks) = (Mutex::default(), Mutex::default());
+        let shared =
+            ReloadShared { path, components, current, reload_lock, versions: watch::Sender::new(1), callbacks };
         let clock = Arc::new(SystemClock);
         Ok(Self { shared: Arc::new(shared), clock, poll_interval: DEFAULT_POLL_INTERVAL, watcher: Mutex::default() })
     }
@@ -216,19 +217,19 @@ impl ReloadingGraph {
 
 impl ReloadShared {
     fn reload(&self) -> ReloadResult {
-        let one_at_a_time = lock(&self.changing);
-        let fingerprints = lock(&self.current).seen.clone();
+        let reload_guard = lock(&self.reload_lock);
+        let fingerprints = lock(&self.current).fingerprints.clone();
         if fingerprint_all(&fingerprints) == fingerprints {
             return ReloadResult::Unchanged;
         }
-        let (seen, read) = read(&self.path);
+        let (read_fingerprints, read) = read(&self.path);
         let built = read.and_then(|file| file.build(&self.components).map(|graph| (Arc::new(file), graph)));
         let mut current = lock(&self.current);
         let reload = match built {
             Ok((file, mut graph)) => {
                 // Runs of both versions share the thread queues, as runs of one graph do.
-                graph.lanes = current.graph.lanes.clone();
-                *current = CurrentVersion { file, graph, error: None, seen };
+                graph.thread_queues = current.graph.thread_queues.clone();
+                *current = CurrentVersion { file, graph, error: None, fingerprints: read_fingerprints };
                 let mut reached = 0;
                 self.versions.send_modify(|version| {
                     *version += 1;
@@ -237,11 +238,11 @@ impl ReloadShared {
                 ReloadResult::Replaced { version: reached }
             }
             Err(error) => {
-                (current.error, current.seen) = (Some(error.clone()), seen);
+                (current.error, current.fingerprints) = (Some(error.clone()), read_fingerprints);
                 ReloadResult::Rejected(error)
             }
         };
-        drop((current, one_at_a_time));
+        drop((current, reload_guard));
         // Callbacks may read the graph or reload it, so the locks are released before.
         let callbacks = lock(&self.callbacks).clone();
         callbacks.iter().for_each(|callback| callback(&reload));
@@ -250,24 +251,24 @@ impl ReloadShared {
 }
 
 /// Task that watches the files.
-async fn poll_loop(shared: Arc<ReloadShared>, clock: Arc<dyn Clock>, every: Duration) {
-    let mut before = None;
+async fn poll_loop(shared: Arc<ReloadShared>, clock: Arc<dyn Clock>, interval: Duration) {
+    let mut previous = None;
     loop {
-        clock.sleep(every).await;
-        let (watched, last) = (shared.clone(), before.take());
+        clock.sleep(interval).await;
+        let (shared, last) = (shared.clone(), previous.take());
         let changed = run_blocking(move || {
-            let fingerprints = lock(&watched.current).seen.clone();
+            let fingerprints = lock(&shared.current).fingerprints.clone();
             let now = fingerprint_all(&fingerprints);
             if now == fingerprints {
                 return None;
             }
             if last.as_ref() == Some(&now) {
-                watched.reload();
+                shared.reload();
                 return None;
             }
             Some(now)
         });
-        before = changed.await.ok().flatten();
+        previous = changed.await.ok().flatten();
     }
 }
 
@@ -276,28 +277,28 @@ async fn poll_loop(shared: Arc<ReloadShared>, clock: Arc<dyn Clock>, every: Dura
 fn read(path: &Path) -> (Vec<FileFingerprint>, Result<GraphFile>) {
     let mut files = vec![path.to_owned()];
     loop {
-        let seen: Vec<FileFingerprint> = files.iter().map(|path| fingerprint(path)).collect();
+        let fingerprints: Vec<FileFingerprint> = files.iter().map(|path| fingerprint(path)).collect();
         let mut loader = FileLoader::default();
         let read = loader.open(path);
-        let loaded_files = loader.seen();
+        let loaded_files = loader.looked_up();
         if loaded_files.iter().all(|file| files.contains(file)) {
-            return (seen, read.map(|file| GraphFile { files: loaded_files, ..file }));
+            return (fingerprints, read.map(|file| GraphFile { files: loaded_files, ..file }));
         }
         files = loaded_files;
     }
 }
 
 fn fingerprint_all(fingerprints: &[FileFingerprint]) -> Vec<FileFingerprint> {
-    fingerprints.iter().map(|seen| fingerprint(&seen.path)).collect()
+    fingerprints.iter().map(|file| fingerprint(&file.path)).collect()
 }
 
 /// Returns the fingerprint of a file. The modification time is not sufficient: two changes may have the same one.
 fn fingerprint(path: &Path) -> FileFingerprint {
-    let content = path.canonicalize().ok().and_then(|real| {
-        fs::metadata(&real).ok().filter(fs::Metadata::is_file)?;
+    let content = path.canonicalize().ok().and_then(|resolved| {
+        fs::metadata(&resolved).ok().filter(fs::Metadata::is_file)?;
         let mut bytes = Vec::new();
-        fs::File::open(&real).ok()?.take(MAX_FINGERPRINT_BYTES).read_to_end(&mut bytes).ok()?;
-        Some((real, hash_id(&[&bytes])))
+        fs::File::open(&resolved).ok()?.take(MAX_FINGERPRINT_BYTES).read_to_end(&mut bytes).ok()?;
+        Some((resolved, hash_id(&[&bytes])))
     });
     FileFingerprint { path: path.to_owned(), content }
 }

@@ -13,7 +13,7 @@ mod json;
 mod toml;
 
 /// Maximum nesting depth of values.
-pub(super) const DEPTH: usize = 64;
+pub(super) const MAX_DEPTH: usize = 64;
 
 /// Format of a graph file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,8 +57,8 @@ impl SpannedValue {
             FileFormat::Toml => toml::parse(text, diagnostics),
             FileFormat::Json => json::parse(text, diagnostics),
         }?;
-        if let Some(deep) = too_deep(&tree, DEPTH) {
-            reject_deep(deep, diagnostics);
+        if let Some(offset) = too_deep(&tree, MAX_DEPTH) {
+            reject_deep(offset, diagnostics);
             return None;
         }
         Some(tree)
@@ -91,10 +91,10 @@ impl SpannedValue {
     /// Returns the offset of the value at a JSON pointer; for a table with a key, the offset of the key. For a
     /// missing value, the offset of the nearest existing parent.
     pub(super) fn offset(&self, pointer: &str) -> usize {
-        let (mut here, mut offset) = (self, self.span.start);
+        let (mut node, mut offset) = (self, self.span.start);
         for step in pointer.split('/').skip(1) {
             let step = step.replace("~1", "/").replace("~0", "~");
-            let next = match &here.kind {
+            let next = match &node.kind {
                 SpannedKind::Map(entries) => entries.iter().find(|entry| entry.key == step).map(|entry| {
                     let is_table = matches!(entry.value.kind, SpannedKind::Map(_) | SpannedKind::List(_));
                     (&entry.value, if is_table { entry.key_span.start } else { entry.value.span.start })
@@ -105,39 +105,39 @@ impl SpannedValue {
                 _ => None,
             };
             let Some(next) = next else { break };
-            (here, offset) = next;
+            (node, offset) = next;
         }
         offset
     }
 
     /// Returns the offset of the key at the end of a JSON pointer.
     pub(super) fn key_offset(&self, pointer: &str) -> usize {
-        let (above, key) = pointer.rsplit_once('/').unwrap_or(("", pointer));
+        let (parent_pointer, key) = pointer.rsplit_once('/').unwrap_or(("", pointer));
         let key = key.replace("~1", "/").replace("~0", "~");
-        let parent = above.split('/').skip(1).try_fold(self, |here, step| {
+        let parent = parent_pointer.split('/').skip(1).try_fold(self, |node, step| {
             let step = step.replace("~1", "/").replace("~0", "~");
-            match &here.kind {
+            match &node.kind {
                 SpannedKind::List(items) => step.parse().ok().and_then(|at: usize| items.get(at)),
-                _ => here.get(&step),
+                _ => node.get(&step),
             }
         });
         let entry = parent.and_then(|parent| parent.entries().iter().find(|entry| entry.key == key));
-        entry.map_or_else(|| self.offset(above), |entry| entry.key_span.start)
+        entry.map_or_else(|| self.offset(parent_pointer), |entry| entry.key_span.start)
     }
 }
 
 fn reject_deep(offset: usize, diagnostics: &mut Diagnostics) {
-    diagnostics.at_offset(offset, format!("values are nested more than {DEPTH} levels deep"), None);
+    diagnostics.at_offset(offset, format!("values are nested more than {MAX_DEPTH} levels deep"), None);
 }
 
 /// Returns the offset of the first value that is nested too deep.
-fn too_deep(tree: &SpannedValue, left: usize) -> Option<usize> {
-    if left == 0 {
+fn too_deep(tree: &SpannedValue, depth: usize) -> Option<usize> {
+    if depth == 0 {
         return Some(tree.span.start);
     }
     match &tree.kind {
-        SpannedKind::List(items) => items.iter().find_map(|item| too_deep(item, left - 1)),
-        SpannedKind::Map(entries) => entries.iter().find_map(|entry| too_deep(&entry.value, left - 1)),
+        SpannedKind::List(items) => items.iter().find_map(|item| too_deep(item, depth - 1)),
+        SpannedKind::Map(entries) => entries.iter().find_map(|entry| too_deep(&entry.value, depth - 1)),
         _ => None,
     }
 }

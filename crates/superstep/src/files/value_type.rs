@@ -77,19 +77,19 @@ pub(super) fn check(form: &ValueType, tree: &SpannedValue, pointer: &str, diagno
         (ValueType::SecondsOr(inner), SpannedKind::Map(_)) => check(inner, tree, pointer, diagnostics),
         (ValueType::Type, _) => {
             if let Err(error) = FieldType::parse(&tree.to_json()) {
-                diagnostics.fault(pointer, error);
+                diagnostics.validation_error(pointer, error);
             }
         }
         (ValueType::Schema, SpannedKind::Map(_)) => {
             if let Err(error) = FieldType::schema(tree.to_json()) {
-                diagnostics.fault(pointer, error);
+                diagnostics.validation_error(pointer, error);
             }
         }
-        (ValueType::Enum(words), SpannedKind::Text(text)) if !words.contains(&text.as_str()) => {
+        (ValueType::Enum(values), SpannedKind::Text(text)) if !values.contains(&text.as_str()) => {
             diagnostics.at(
                 pointer,
                 format!("unknown value `{}`", truncate_for_message(text)),
-                Some(did_you_mean_or_list(text, words)),
+                Some(did_you_mean_or_list(text, values)),
             );
         }
         (form, _) if fits(form, &tree.kind) => {}
@@ -110,7 +110,7 @@ fn fits(form: &ValueType, kind: &SpannedKind) -> bool {
         }
         (ValueType::Number, SpannedKind::Number(number)) => number.as_f64().is_some_and(|number| number >= 0.0),
         (ValueType::Seconds | ValueType::SecondsOr(_), SpannedKind::Number(number)) => {
-            number.as_f64().is_some_and(|seconds| seconds > 0.0 && seconds <= SECONDS)
+            number.as_f64().is_some_and(|seconds| seconds > 0.0 && seconds <= MAX_SECONDS)
         }
         (ValueType::Value, kind) => !matches!(kind, SpannedKind::Null),
         _ => false,
@@ -118,7 +118,7 @@ fn fits(form: &ValueType, kind: &SpannedKind) -> bool {
 }
 
 /// Maximum duration in seconds: ten years.
-const SECONDS: f64 = 315_360_000.0;
+const MAX_SECONDS: f64 = 315_360_000.0;
 
 /// Returns the name of a type for messages.
 fn type_name(form: &ValueType) -> String {
@@ -203,27 +203,27 @@ fn check_table(keys: &[&FileKey], tree: &SpannedValue, pointer: &str, diagnostic
 
 /// Checks that a condition has exactly one operator, and a field if the operator requires one.
 fn check_condition_keys(tree: &SpannedValue, pointer: &str, diagnostics: &mut Diagnostics) {
-    let words: Vec<&str> = CONDITION_KEYS.into_iter().filter(|word| tree.get(word).is_some()).collect();
-    match words.as_slice() {
-        [word] => {
-            let reads_field = FIELD_CONDITION_KEYS.contains(word);
+    let operators: Vec<&str> = CONDITION_KEYS.into_iter().filter(|key| tree.get(key).is_some()).collect();
+    match operators.as_slice() {
+        [operator] => {
+            let reads_field = FIELD_CONDITION_KEYS.contains(operator);
             if reads_field && tree.get("field").is_none() {
-                diagnostics.at(pointer, "the condition has no `field`", Some(format!("`{word}` requires a field")));
+                diagnostics.at(pointer, "the condition has no `field`", Some(format!("`{operator}` requires a field")));
             }
             for key in ["field", "at"].into_iter().filter(|key| !reads_field && tree.get(key).is_some()) {
                 diagnostics.at_key(
                     &below(pointer, key),
-                    format!("`{word}` does not take `{key}`"),
+                    format!("`{operator}` does not take `{key}`"),
                     Some("remove it".to_owned()),
                 );
             }
         }
         [] => diagnostics.at(pointer, "the condition has no operator", Some(did_you_mean_or_list("", &CONDITION_KEYS))),
-        words => {
+        operators => {
             let help = "combine conditions with `all` or `any`, one operator each";
             diagnostics.at(
                 pointer,
-                format!("the condition has {} operators: `{}`", words.len(), words.join("`, `")),
+                format!("the condition has {} operators: `{}`", operators.len(), operators.join("`, `")),
                 Some(help.to_owned()),
             );
         }
@@ -238,9 +238,9 @@ pub(super) fn json_schema(form: &ValueType) -> Value {
         ValueType::Bool => json!({ "type": "boolean" }),
         ValueType::Integer(min) => json!({ "type": "integer", "minimum": min, "maximum": u32::MAX }),
         ValueType::Number => json!({ "type": "number", "minimum": 0 }),
-        ValueType::Seconds => json!({ "type": "number", "exclusiveMinimum": 0, "maximum": SECONDS }),
+        ValueType::Seconds => json!({ "type": "number", "exclusiveMinimum": 0, "maximum": MAX_SECONDS }),
         ValueType::SecondsOr(inner) => json!({ "anyOf": [json_schema(&ValueType::Seconds), json_schema(inner)] }),
-        ValueType::Enum(words) => json!({ "enum": words }),
+        ValueType::Enum(values) => json!({ "enum": values }),
         ValueType::Value => json!({ "not": { "type": "null" } }),
         ValueType::Type => json!({ "type": ["string", "object"] }),
         ValueType::Schema => json!({ "type": "object" }),

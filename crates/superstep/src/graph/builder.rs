@@ -70,8 +70,8 @@ pub struct StateGraph<S, C = ()> {
     nodes: Vec<Option<(Arc<dyn DynNode>, NodePolicies)>>,
     defaults: NodePolicies,
     pub(crate) settings: GraphSettings,
-    before: Vec<String>,
-    after: Vec<String>,
+    interrupt_before: Vec<String>,
+    interrupt_after: Vec<String>,
     types: PhantomData<fn() -> (S, C)>,
 }
 
@@ -110,7 +110,7 @@ impl<S, C> StateGraph<S, C> {
             settings: GraphSettings {
                 checkpointer: None,
                 durability: Durability::Sync,
-                backlog: DEFAULT_MAX_PENDING_COMMITS,
+                max_pending_commits: DEFAULT_MAX_PENDING_COMMITS,
                 retention: None,
                 store: None,
                 cache: None,
@@ -124,8 +124,8 @@ impl<S, C> StateGraph<S, C> {
                 redaction: None,
                 telemetry: TelemetryConfig::default(),
             },
-            before: Vec::new(),
-            after: Vec::new(),
+            interrupt_before: Vec::new(),
+            interrupt_after: Vec::new(),
             types: PhantomData,
         }
     }
@@ -158,11 +158,11 @@ impl<S: GraphState, C: Send + Sync + 'static> StateGraph<S, C> {
     }
 
     fn owns_handle(&mut self, handle: NodeHandle) -> bool {
-        let is_mine = handle.graph == self.tag;
-        if !is_mine {
+        let is_owned = handle.graph == self.tag;
+        if !is_owned {
             self.builder.add_diagnostic("node handle of another graph");
         }
-        is_mine
+        is_owned
     }
 
     /// Adds an edge between two nodes, from [`crate::START`], or to [`crate::END`].
@@ -311,7 +311,7 @@ impl<S: GraphState, C: Send + Sync + 'static> StateGraph<S, C> {
 
     /// Sets the maximum number of pending commits of a run with [`Durability::Async`]. Default: 16.
     pub fn max_pending_commits(&mut self, commits: usize) -> &mut Self {
-        self.settings.backlog = commits;
+        self.settings.max_pending_commits = commits;
         self
     }
 
@@ -346,14 +346,14 @@ impl<S: GraphState, C: Send + Sync + 'static> StateGraph<S, C> {
     /// Sets the nodes before which a run stops. `"*"` means all nodes.
     pub fn interrupt_before(&mut self, nodes: impl IntoIterator<Item = impl Into<String>>) -> &mut Self {
         let nodes = self.breakpoints(nodes);
-        self.before.extend(nodes);
+        self.interrupt_before.extend(nodes);
         self
     }
 
     /// Sets the nodes after which a run stops. `"*"` means all nodes.
     pub fn interrupt_after(&mut self, nodes: impl IntoIterator<Item = impl Into<String>>) -> &mut Self {
         let nodes = self.breakpoints(nodes);
-        self.after.extend(nodes);
+        self.interrupt_after.extend(nodes);
         self
     }
 
@@ -379,10 +379,10 @@ impl<S: GraphState, C: Send + Sync + 'static> StateGraph<S, C> {
     /// Sets the JSON Schema of the `configurable` values of a run to that of `T`. Validated before the run starts.
     pub fn configurable_schema<T: schemars::JsonSchema>(&mut self) -> &mut Self {
         let schema = serde_json::to_value(schemars::schema_for!(T)).map_err(|error| error.to_string());
-        match schema.and_then(|schema| FieldType::schema(schema).map_err(|fault| fault.to_string())) {
+        match schema.and_then(|schema| FieldType::schema(schema).map_err(|error| error.to_string())) {
             Ok(schema) => self.settings.configurable = Some(schema),
-            Err(diagnostic) => {
-                self.builder.add_diagnostic(format!("the schema of the configurable values is invalid: {diagnostic}"))
+            Err(error) => {
+                self.builder.add_diagnostic(format!("the schema of the configurable values is invalid: {error}"))
             }
         }
         self
@@ -448,8 +448,8 @@ impl<S: GraphState, C: Send + Sync + 'static> StateGraph<S, C> {
             nodes.push(self.node_entry(action, policies));
         }
         let mut settings = self.settings.clone();
-        settings.interrupt_before = breakpoints(&topology, &self.before);
-        settings.interrupt_after = breakpoints(&topology, &self.after);
+        settings.interrupt_before = breakpoints(&topology, &self.interrupt_before);
+        settings.interrupt_after = breakpoints(&topology, &self.interrupt_after);
         let hides_fields = topology.output.len() != topology.schema.fields().len();
         Ok(CompiledGraph::new(Program {
             topology,

@@ -58,7 +58,7 @@ pub(crate) type CacheKey = (Arc<str>, Arc<str>, String);
 
 struct CacheEntry {
     output: TaskOutput,
-    until: Option<i64>,
+    expires_at: Option<i64>,
 }
 
 impl Cache {
@@ -75,17 +75,17 @@ impl Cache {
 
     pub(crate) fn get(&self, key: &CacheKey, now: i64) -> Option<TaskOutput> {
         let entries = lock(&self.0);
-        let entry = entries.get(key).filter(|entry| entry.until.is_none_or(|until| now < until))?;
+        let entry = entries.get(key).filter(|entry| entry.expires_at.is_none_or(|expires_at| now < expires_at))?;
         Some(entry.output.clone())
     }
 
     pub(crate) fn put(&self, key: CacheKey, output: TaskOutput, ttl: Option<Duration>, now: i64) {
-        let until = ttl.map(|ttl| now.saturating_add(i64::try_from(ttl.as_micros()).unwrap_or(i64::MAX)));
+        let expires_at = ttl.map(|ttl| now.saturating_add(i64::try_from(ttl.as_micros()).unwrap_or(i64::MAX)));
         let mut entries = lock(&self.0);
         // Expired entries are removed on some insertions, so that the cache does not grow over time.
         if entries.len() % 256 == 255 {
-            entries.retain(|_, entry| entry.until.is_none_or(|until| now < until));
+            entries.retain(|_, entry| entry.expires_at.is_none_or(|expires_at| now < expires_at));
         }
-        entries.insert(key, CacheEntry { output, until });
+        entries.insert(key, CacheEntry { output, expires_at });
     }
 }

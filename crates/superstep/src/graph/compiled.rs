@@ -19,19 +19,19 @@ use crate::threads::Threads;
 /// A graph that is ready to run. Cheap to clone.
 pub struct CompiledGraph<S, C = ()> {
     pub(crate) program: Arc<Program>,
-    pub(crate) lanes: Arc<ThreadQueues>,
+    pub(crate) thread_queues: Arc<ThreadQueues>,
     types: PhantomData<fn() -> (S, C)>,
 }
 
 impl<S, C> Clone for CompiledGraph<S, C> {
     fn clone(&self) -> Self {
-        Self { program: self.program.clone(), lanes: self.lanes.clone(), types: PhantomData }
+        Self { program: self.program.clone(), thread_queues: self.thread_queues.clone(), types: PhantomData }
     }
 }
 
 impl<S: GraphState, C: Send + Sync + 'static> CompiledGraph<S, C> {
     pub(crate) fn new(program: Program) -> Self {
-        Self { program: Arc::new(program), lanes: Arc::default(), types: PhantomData }
+        Self { program: Arc::new(program), thread_queues: Arc::default(), types: PhantomData }
     }
 
     /// Runs the graph with an input. On an existing thread the input is applied to the state of the thread.

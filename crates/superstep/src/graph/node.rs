@@ -206,8 +206,8 @@ impl<S, C, M, F: IntoNode<S, C, M>> IntoNode<S, C, NodeBuilderMarker<M>> for Nod
     }
 
     fn into_parts(self) -> (Arc<dyn DynNode>, NodePolicies) {
-        let (action, own) = self.node.into_parts();
-        (action, merged(own, self.policies))
+        let (action, base) = self.node.into_parts();
+        (action, merged(base, self.policies))
     }
 }
 
@@ -222,39 +222,39 @@ where
     }
 
     fn into_parts(self) -> (Arc<dyn DynNode>, NodePolicies) {
-        let (action, own) = self.node.into_parts();
+        let (action, base) = self.node.into_parts();
         let on_error = Some(self.handler.0.into_dyn_node());
-        (action, NodePolicies { on_error, ..merged(own, self.policies) })
+        (action, NodePolicies { on_error, ..merged(base, self.policies) })
     }
 }
 
 /// Merges policies; those of the builder override the node's own.
-fn merged(own: NodePolicies, overrides: NodePolicies) -> NodePolicies {
+fn merged(base: NodePolicies, overrides: NodePolicies) -> NodePolicies {
     NodePolicies {
-        retry: overrides.retry.or(own.retry),
-        timeout: overrides.timeout.or(own.timeout),
-        cache: overrides.cache.or(own.cache),
-        on_error: overrides.on_error.or(own.on_error),
-        concurrency: overrides.concurrency.or(own.concurrency),
-        is_sync: overrides.is_sync || own.is_sync,
-        subgraph: overrides.subgraph.or(own.subgraph),
-        options: merged_options(own.options, overrides.options),
+        retry: overrides.retry.or(base.retry),
+        timeout: overrides.timeout.or(base.timeout),
+        cache: overrides.cache.or(base.cache),
+        on_error: overrides.on_error.or(base.on_error),
+        concurrency: overrides.concurrency.or(base.concurrency),
+        is_sync: overrides.is_sync || base.is_sync,
+        subgraph: overrides.subgraph.or(base.subgraph),
+        options: merged_options(base.options, overrides.options),
     }
 }
 
-fn merged_options(own: NodeOptions, mut overrides: NodeOptions) -> NodeOptions {
+fn merged_options(base: NodeOptions, mut overrides: NodeOptions) -> NodeOptions {
     if overrides.branch == BranchPolicy::default() {
-        overrides.branch = own.branch;
+        overrides.branch = base.branch;
     }
-    overrides.defer |= own.defer;
-    overrides.goto_targets = overrides.goto_targets.or(own.goto_targets);
-    overrides.reads = overrides.reads.or(own.reads);
-    overrides.writes = overrides.writes.or(own.writes);
-    overrides.former_names.extend(own.former_names);
-    overrides.tags.extend(own.tags);
-    for (key, value) in own.metadata {
+    overrides.defer |= base.defer;
+    overrides.goto_targets = overrides.goto_targets.or(base.goto_targets);
+    overrides.reads = overrides.reads.or(base.reads);
+    overrides.writes = overrides.writes.or(base.writes);
+    overrides.former_names.extend(base.former_names);
+    overrides.tags.extend(base.tags);
+    for (key, value) in base.metadata {
         overrides.metadata.entry(key).or_insert(value);
     }
-    overrides.subgraph_diagram = overrides.subgraph_diagram.or(own.subgraph_diagram);
+    overrides.subgraph_diagram = overrides.subgraph_diagram.or(base.subgraph_diagram);
     overrides
 }

@@ -76,8 +76,8 @@ impl NodeError {
 
     /// Marks the error as retryable after a delay, such as a provider's `Retry-After`.
     #[must_use]
-    pub fn retry_after(mut self, wait: Duration) -> Self {
-        (self.retry_after, self.retryable) = (Some(wait), Some(true));
+    pub fn retry_after(mut self, delay: Duration) -> Self {
+        (self.retry_after, self.retryable) = (Some(delay), Some(true));
         self
     }
 
@@ -216,8 +216,8 @@ impl<S: GraphState> Default for Command<S> {
 }
 
 /// Converts an update to field names, for a receiver with another schema.
-fn by_name<S: GraphState>(builder: UncheckedUpdate) -> Result<Vec<Map<String, Value>>, NodeError> {
-    match (builder, S::schema()) {
+fn by_name<S: GraphState>(update: UncheckedUpdate) -> Result<Vec<Map<String, Value>>, NodeError> {
+    match (update, S::schema()) {
         (UncheckedUpdate::Json(map), _) => Ok(vec![map]),
         (UncheckedUpdate::Typed(update), Some(schema)) => update_by_field_name(&schema, update),
         (UncheckedUpdate::Typed(_), None) => Ok(Vec::new()),
@@ -240,8 +240,8 @@ pub(crate) fn update_by_field_name(schema: &Schema, update: Update) -> Result<Ve
 }
 
 /// Converts updates to field names, for a receiver with another schema.
-fn all_by_name<S: GraphState>(drafts: Vec<UncheckedUpdate>) -> Result<Vec<Map<String, Value>>, NodeError> {
-    let maps = drafts.into_iter().map(by_name::<S>).collect::<Result<Vec<_>, _>>()?;
+fn all_by_name<S: GraphState>(updates: Vec<UncheckedUpdate>) -> Result<Vec<Map<String, Value>>, NodeError> {
+    let maps = updates.into_iter().map(by_name::<S>).collect::<Result<Vec<_>, _>>()?;
     Ok(maps.into_iter().flatten().collect())
 }
 
@@ -310,8 +310,8 @@ impl<S: GraphState> IntoOutput<S> for Vec<Command<S>> {
                 return Err(NodeError::new("the node returned two parent commands; at most one is permitted").fatal());
             }
             all.parent_command = all.parent_command.or(output.parent_command);
-            if let Some(go) = output.goto {
-                all.goto.get_or_insert_default().extend(go);
+            if let Some(goto) = output.goto {
+                all.goto.get_or_insert_default().extend(goto);
             }
         }
         Ok(all)

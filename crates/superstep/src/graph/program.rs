@@ -54,7 +54,7 @@ impl ProgramNode {
 pub(crate) struct GraphSettings {
     pub(crate) checkpointer: Option<SharedCheckpointer>,
     pub(crate) durability: Durability,
-    pub(crate) backlog: usize,
+    pub(crate) max_pending_commits: usize,
     /// Retention after a run; `None` keeps everything.
     pub(crate) retention: Option<Retention>,
     pub(crate) store: Option<SharedStore>,

@@ -19,14 +19,14 @@ pub trait IntoGoto {
     fn into_goto(self) -> Result<Goto, ValidationError>;
 }
 
-macro_rules! goes {
+macro_rules! impl_into_goto {
     ($($kind:ty),*) => {$(
         impl IntoGoto for $kind {
             fn into_goto(self) -> Result<Goto, ValidationError> { Ok(self.into()) }
         }
     )*};
 }
-goes!(Goto, NodeHandle, &str, String, Endpoint, SendTo, Vec<SendTo>, Vec<&str>);
+impl_into_goto!(Goto, NodeHandle, &str, String, Endpoint, SendTo, Vec<SendTo>, Vec<&str>);
 
 impl IntoGoto for Vec<NodeHandle> {
     fn into_goto(self) -> Result<Goto, ValidationError> {

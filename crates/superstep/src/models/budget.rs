@@ -109,7 +109,7 @@ impl BudgetedModel {
         let Some(tokens) = self.budget.tokens else { return Ok(None) };
         match tokens.checked_sub(input).filter(|remaining| *remaining > 0) {
             Some(remaining) => Ok(Some(remaining)),
-            None => Err(self.over(format!(
+            None => Err(self.budget_error(format!(
                 "the request has about {input} input tokens, but the call is limited \
                  to {tokens} tokens"
             ))),
@@ -120,19 +120,19 @@ impl BudgetedModel {
         let Some(cents) = self.budget.cents else { return Ok(None) };
         let info = self.model.info();
         let price = self.prices.get(&info).ok_or_else(|| no_price(&info))?;
-        let (reading, each) = (price.cents(input, 0), price.cents(0, 1));
-        let left = cents - reading;
-        if left < each {
-            return Err(self.over(format!(
-                "the input alone costs about {reading:.4} cents, but the call is limited to \
+        let (input_cents, cents_per_token) = (price.cents(input, 0), price.cents(0, 1));
+        let remaining = cents - input_cents;
+        if remaining < cents_per_token {
+            return Err(self.budget_error(format!(
+                "the input alone costs about {input_cents:.4} cents, but the call is limited to \
                      {cents} cents"
             )));
         }
         // A response without cost may have any length.
-        Ok((each > 0.0).then(|| (left / each) as u64))
+        Ok((cents_per_token > 0.0).then(|| (remaining / cents_per_token) as u64))
     }
 
-    fn over(&self, fact: String) -> Error {
+    fn budget_error(&self, fact: String) -> Error {
         ModelErrorKind::BudgetExceeded.error(&self.model.info(), fact)
     }
 }

@@ -144,7 +144,7 @@ impl ModelCallBuilder {
             request = redact_request(redaction, request);
             model = RedactedModel::new(model, redaction.clone()).into();
         }
-        let call = Arc::new(call(&cx, &model, tags));
+        let call = Arc::new(call_info(&cx, &model, tags));
         let request = Arc::new(request);
         let mut listener = EventChunkListener { cx: &cx, call: &call, index: 0 };
         listener.publish(ModelEvent::Started { request: request.clone() }).await;
@@ -159,7 +159,7 @@ impl ModelCallBuilder {
                     .shared
                     .publisher
                     .as_ref()
-                    .is_some_and(|sink| sink.is_wanted(|interest| interest.model_and_tool_calls))
+                    .is_some_and(|publisher| publisher.is_wanted(|filter| filter.model_and_tool_calls))
                 {
                     listener.publish(ModelEvent::Ended { response: Arc::new(response.clone()) }).await;
                 }
@@ -180,14 +180,14 @@ impl IntoFuture for ModelCallBuilder {
     fn into_future(self) -> Self::IntoFuture {
         match self.cx.0.shared.observer.clone() {
             None => Box::pin(self.execute()),
-            Some(watch) => Box::pin(traced_model_call(watch, self)),
+            Some(observer) => Box::pin(traced_model_call(observer, self)),
         }
     }
 }
 
 /// Creates the call info, with ids that are the same when the node runs again after a crash. Each attempt has its own
 /// ids: a new attempt does not continue the chunks of a failed one.
-fn call(cx: &TaskContext, model: &SharedModel, tags: Vec<String>) -> ModelCallInfo {
+fn call_info(cx: &TaskContext, model: &SharedModel, tags: Vec<String>) -> ModelCallInfo {
     let ordinal = cx.0.cell.next_ordinal(OrdinalKind::Model);
     let task = cx.task_id();
     let (number, attempt) = (ordinal.number.to_le_bytes(), cx.attempt().to_le_bytes());
@@ -206,8 +206,8 @@ fn finalize_response(
 ) -> Result<ChatResponse> {
     let message = &mut response.message;
     // The chunks were published with this id, whatever id the provider uses.
-    if let Some(theirs) = message.id.replace(call.message.clone()).filter(|id| *id != call.message) {
-        message.metadata.entry("provider_id".to_owned()).or_insert_with(|| theirs.as_str().into());
+    if let Some(provider_id) = message.id.replace(call.message.clone()).filter(|id| *id != call.message) {
+        message.metadata.entry("provider_id".to_owned()).or_insert_with(|| provider_id.as_str().into());
     }
     if let Ok(info) = serde_json::to_value(&response.model) {
         message.metadata.insert("model".to_owned(), info);
@@ -233,15 +233,15 @@ impl EventChunkListener<'_> {
     fn wants_chunks(&self) -> bool {
         let shared = &self.cx.0.shared;
         let node = self.cx.node();
-        shared.publisher.as_ref().is_some_and(|sink| sink.subscriber_wants(|interest| interest.chunks))
+        shared.publisher.as_ref().is_some_and(|publisher| publisher.subscriber_wants(|filter| filter.chunks))
             && !self.call.tags.iter().any(|tag| tag == NO_STREAM || tag == HIDDEN)
-            && shared.graph.as_ref().is_some_and(|graph| !graph.is_silenced(node) && !graph.is_hidden(node))
+            && shared.graph.as_ref().is_some_and(|graph| !graph.has_streaming_disabled(node) && !graph.is_hidden(node))
     }
 
     async fn publish(&self, event: ModelEvent) {
         let is_hidden = self.call.tags.iter().any(|tag| tag == HIDDEN);
-        if let Some(sink) = self.cx.0.shared.publisher.as_ref().filter(|_| !is_hidden) {
-            Box::pin(sink.model(self.cx, self.call, event)).await;
+        if let Some(publisher) = self.cx.0.shared.publisher.as_ref().filter(|_| !is_hidden) {
+            Box::pin(publisher.model(self.cx, self.call, event)).await;
         }
     }
 }
@@ -251,8 +251,8 @@ impl ChunkListener for EventChunkListener<'_> {
         let index = self.index;
         self.index += 1;
         self.cx.heartbeat_if_idle_timeout();
-        let sink = self.cx.0.shared.publisher.as_ref()?;
-        let late = sink.try_send_chunk(self.cx, self.call, ModelEvent::Chunk { chunk, index })?;
-        Some(Box::pin(sink.model(self.cx, self.call, late)))
+        let publisher = self.cx.0.shared.publisher.as_ref()?;
+        let event = publisher.try_send_chunk(self.cx, self.call, ModelEvent::Chunk { chunk, index })?;
+        Some(Box::pin(publisher.model(self.cx, self.call, event)))
     }
 }

@@ -88,16 +88,16 @@ impl fmt::Display for EvaluationResult {
 ///     size: 1 << 20,
 ///     data: "a table of squares".to_owned(),
 /// };
-/// let verdict = evaluate_candidate(rules, candidate, async |model: SharedModel| {
-///     let mut right = 0;
+/// let result = evaluate_candidate(rules, candidate, async |model: SharedModel| {
+///     let mut correct = 0;
 ///     for (question, answer) in [("2 * 2", "4"), ("3 * 3", "9")] {
-///         right += u32::from(model.complete(question).await?.message.text() == answer);
+///         correct += u32::from(model.complete(question).await?.message.text() == answer);
 ///     }
-///     Ok(EvaluationScore::new(right, 2))
+///     Ok(EvaluationScore::new(correct, 2))
 /// })
 /// .await?;
-/// assert!(verdict.candidate_wins);
-/// assert!(verdict.to_string().ends_with("1.0 MiB, trained on a table of squares: 2 of 2 correct, rules 1 of 2"));
+/// assert!(result.candidate_wins);
+/// assert!(result.to_string().ends_with("1.0 MiB, trained on a table of squares: 2 of 2 correct, rules 1 of 2"));
 /// # Ok(()) }
 /// ```
 ///
@@ -117,8 +117,8 @@ pub async fn evaluate_candidate(
     if scores.0.total == 0 || scores.1.total == 0 {
         return Err(Error::new(ErrorCode::ConfigInvalid, "a check requires at least one case"));
     }
-    let is_replaced = scores.1.is_better_than(scores.0);
+    let candidate_wins = scores.1.is_better_than(scores.0);
     let candidate_name = candidate.to_string();
-    let model = if is_replaced { candidate.model } else { rules };
-    Ok(EvaluationResult { model, rules: scores.0, candidate: scores.1, candidate_wins: is_replaced, candidate_name })
+    let model = if candidate_wins { candidate.model } else { rules };
+    Ok(EvaluationResult { model, rules: scores.0, candidate: scores.1, candidate_wins, candidate_name })
 }

@@ -40,7 +40,7 @@ impl FallbackModel {
         self
     }
 
-    fn may_survive(&self, error: &Error) -> bool {
+    fn should_fall_back(&self, error: &Error) -> bool {
         match ModelErrorKind::from_error(error) {
             Some(kind) => self.extra_kinds.contains(&kind) || is_fallback_error(kind),
             None => matches!(
@@ -84,7 +84,7 @@ impl Model for FallbackModel {
                 Ok(response) => return Ok(response),
                 Err(error) => error,
             };
-            let uses_next = self.may_survive(&error) && !out.has_sent() && earlier.len() + 1 < self.models.len();
+            let uses_next = self.should_fall_back(&error) && !out.has_sent() && earlier.len() + 1 < self.models.len();
             if !uses_next {
                 return Err(combined_error(earlier, (model.info(), error)));
             }
@@ -106,8 +106,8 @@ fn combined_error(mut earlier: Vec<ModelFailure>, last: ModelFailure) -> Error {
     let fact = format!("all {} models failed", earlier.len());
     let mut error = Error::with_diagnostics(code, fact, earlier.iter().map(diagnostic).collect())
         .with_retryable(earlier.iter().any(|(_, error)| error.is_retryable()));
-    if let Some(wait) = earlier.iter().filter_map(|(_, error)| error.retry_after()).min() {
-        error = error.with_retry_after(wait);
+    if let Some(delay) = earlier.iter().filter_map(|(_, error)| error.retry_after()).min() {
+        error = error.with_retry_after(delay);
     }
     match kind {
         Some(kind) => error.with_source(Arc::new(kind) as Arc<dyn std::error::Error + Send + Sync>),

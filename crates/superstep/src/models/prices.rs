@@ -66,7 +66,7 @@ impl Prices {
         let prices: BTreeMap<String, Price> = toml::from_str(text)
             .map_err(|error| Error::new(ErrorCode::ConfigInvalid, format!("invalid prices: {error}")))?;
         let diagnostics: Vec<Diagnostic> =
-            prices.iter().filter_map(|(model, price)| diagnostic(model, price)).collect();
+            prices.iter().filter_map(|(model, price)| price_error(model, price)).collect();
         match diagnostics.is_empty() {
             true => Ok(Self(prices)),
             false => Err(Error::with_diagnostics(ErrorCode::ConfigInvalid, "the prices are invalid", diagnostics)),
@@ -121,12 +121,12 @@ impl Prices {
     }
 }
 
-fn diagnostic(model: &str, price: &Price) -> Option<Diagnostic> {
+fn price_error(model: &str, price: &Price) -> Option<Diagnostic> {
     let is_price = |price: f64| price.is_finite() && price >= 0.0;
     let message = match model.split_once('/') {
         Some((provider, name)) if !provider.is_empty() && !name.is_empty() => {
-            let is_right = is_price(price.input) && is_price(price.output);
-            (!is_right).then(|| format!("`{model}`: a price must be a non-negative number"))
+            let is_valid = is_price(price.input) && is_price(price.output);
+            (!is_valid).then(|| format!("`{model}`: a price must be a non-negative number"))
         }
         _ => Some(format!("`{model}` is not of the form `provider/name`")),
     };

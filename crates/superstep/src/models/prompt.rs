@@ -12,7 +12,7 @@ use superstep_core::message::Message;
 use superstep_core::model::ChatRequest;
 use superstep_core::suggest::did_you_mean;
 
-const FENCE: &str = "+++";
+const FRONT_MATTER_DELIMITER: &str = "+++";
 
 /// A prompt with a name, a version and placeholders.
 ///
@@ -127,11 +127,11 @@ impl Prompt {
     /// Returns the text, including placeholders.
     #[must_use]
     pub fn text(&self) -> String {
-        let written = self.parts.iter().map(|part| match part {
+        let parts = self.parts.iter().map(|part| match part {
             TemplatePart::Text(text) => text.replace("{{", "\\{{"),
             TemplatePart::Placeholder(name) => format!("{{{{{name}}}}}"),
         });
-        written.collect()
+        parts.collect()
     }
 
     /// Returns name and version as used in traces, such as `guide@1.2`.
@@ -210,9 +210,11 @@ fn invalid_prompt(fact: impl Into<String>) -> Error {
 
 /// Splits a text into front matter and body, without the final line break.
 fn split(text: &str) -> Option<(&str, &str)> {
-    let text = text.trim_start_matches('\u{feff}').trim_start().strip_prefix(FENCE)?.strip_prefix('\n')?;
+    let text =
+        text.trim_start_matches('\u{feff}').trim_start().strip_prefix(FRONT_MATTER_DELIMITER)?.strip_prefix('\n')?;
     // Empty front matter starts with the closing fence.
-    let (head, body) = text.strip_prefix(FENCE).map(|body| ("", body)).or_else(|| text.split_once("\n+++"))?;
+    let (head, body) =
+        text.strip_prefix(FRONT_MATTER_DELIMITER).map(|body| ("", body)).or_else(|| text.split_once("\n+++"))?;
     let body = body.strip_prefix('\n').or_else(|| body.is_empty().then_some(""))?;
     Some((head, body.strip_suffix('\n').unwrap_or(body)))
 }

@@ -29,7 +29,8 @@ pub(super) struct RecordedCall {
     #[serde(rename = "asked")]
     pub(super) requested_model: ModelInfo,
     pub(super) request: Value,
-    answer: RecordedResponse,
+    #[serde(rename = "answer")]
+    response: RecordedResponse,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -47,13 +48,14 @@ impl RecordedCall {
             key: key(&request),
             requested_model,
             request,
-            answer: RecordedResponse { message, stop, model },
+            response: RecordedResponse { message, stop, model },
         }
     }
 
     /// Returns the recorded response.
-    pub(super) fn answer(&self) -> ChatResponse {
-        ChatResponse::new(self.answer.message.clone(), self.answer.model.clone()).with_stop(self.answer.stop.clone())
+    pub(super) fn response(&self) -> ChatResponse {
+        ChatResponse::new(self.response.message.clone(), self.response.model.clone())
+            .with_stop(self.response.stop.clone())
     }
 
     pub(super) fn key(&self) -> &str {
@@ -83,22 +85,23 @@ pub(super) fn read(path: &Path) -> Result<(Vec<RecordedCall>, Option<String>)> {
             unreadable
         }
     })?;
-    let (complete, half) = bytes.split_at(whole_length(&bytes));
+    let (complete, partial) = bytes.split_at(complete_length(&bytes));
     let mut lines = Vec::new();
     for (number, line) in complete.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty()) {
         let line = parse(line).map_err(|fact| recording_error(path, format!("line {}: {fact}", number + 1)))?;
         lines.push(line);
     }
-    let note = (!half.is_empty())
-        .then(|| format!("`{}`: the last line is incomplete ({} bytes) and was skipped", path.display(), half.len()));
+    let note = (!partial.is_empty()).then(|| {
+        format!("`{}`: the last line is incomplete ({} bytes) and was skipped", path.display(), partial.len())
+    });
     Ok((lines, note))
 }
 
 /// Returns the length of all complete lines in bytes. A last line without a line break is complete only if it parses.
-pub(super) fn whole_length(bytes: &[u8]) -> usize {
-    let ended = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    let last = &bytes[ended..];
-    if !last.is_empty() && parse(last).is_ok() { bytes.len() } else { ended }
+pub(super) fn complete_length(bytes: &[u8]) -> usize {
+    let complete = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    let last = &bytes[complete..];
+    if !last.is_empty() && parse(last).is_ok() { bytes.len() } else { complete }
 }
 
 fn parse(line: &[u8]) -> Result<RecordedCall, String> {
@@ -121,7 +124,8 @@ pub(super) fn recording_error(path: &Path, fact: String) -> Error {
 /// Returns the differences between a request and the nearest recorded one.
 pub(super) fn differences<'a>(request: &Value, recorded: impl Iterator<Item = &'a Value>) -> Vec<Diagnostic> {
     let requested = parts(request);
-    let nearest = recorded.map(|other| differing(&requested, &parts(other))).min_by_key(Vec::len).unwrap_or_default();
+    let nearest =
+        recorded.map(|other| compare_parts(&requested, &parts(other))).min_by_key(Vec::len).unwrap_or_default();
     let left_out = nearest.len().saturating_sub(MAX_DIFFERENCES);
     let mut diagnostics: Vec<Diagnostic> = nearest.into_iter().take(MAX_DIFFERENCES).collect();
     if left_out > 0 {
@@ -145,7 +149,7 @@ fn parts(request: &Value) -> Vec<(String, &Value)> {
     parts
 }
 
-fn differing(requested: &[(String, &Value)], recorded: &[(String, &Value)]) -> Vec<Diagnostic> {
+fn compare_parts(requested: &[(String, &Value)], recorded: &[(String, &Value)]) -> Vec<Diagnostic> {
     let find = |parts: &[(String, &Value)], name: &str| {
         parts.iter().find(|(other, _)| other == name).map(|(_, value)| (*value).clone())
     };

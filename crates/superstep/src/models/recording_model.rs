@@ -9,7 +9,7 @@ use superstep_core::error::Result;
 use superstep_core::model::{ChatRequest, ChatResponse, ModelInfo};
 use superstep_core::port::{ChunkSender, Model, SharedModel};
 
-use super::recording_format::{RecordedCall, recording_error, whole_length};
+use super::recording_format::{RecordedCall, complete_length, recording_error};
 
 /// A model whose responses are recorded to a file, one line each, for [`ReplayModel`](super::ReplayModel).
 ///
@@ -68,7 +68,7 @@ fn truncate_partial_line(file: &mut File) -> std::io::Result<()> {
     let mut bytes = Vec::new();
     file.rewind()?;
     file.read_to_end(&mut bytes)?;
-    match whole_length(&bytes) {
+    match complete_length(&bytes) {
         complete if complete < bytes.len() => file.set_len(complete as u64),
         _ => file.write_all(b"\n"),
     }

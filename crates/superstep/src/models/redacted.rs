@@ -46,16 +46,16 @@ impl Model for RedactedModel {
 
     async fn generate(&self, request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
         let request = redact_request(&self.redaction, request.clone());
-        let answered = match out.has_listener() {
+        let result = match out.has_listener() {
             false => self.model.generate(&request, out).await,
             true => {
-                let mut held = RedactingListener::new(&self.redaction, out);
-                let answered = self.model.generate(&request, &mut ChunkSender::new(&mut held)).await;
-                held.finish().await;
-                answered
+                let mut listener = RedactingListener::new(&self.redaction, out);
+                let result = self.model.generate(&request, &mut ChunkSender::new(&mut listener)).await;
+                listener.finish().await;
+                result
             }
         };
-        let mut response = answered.map_err(|error| self.redaction.redact_error(error))?;
+        let mut response = result.map_err(|error| self.redaction.redact_error(error))?;
         self.redaction.redact_message(&mut response.message, &mut RedactionCounts::default());
         Ok(response)
     }
@@ -78,7 +78,7 @@ struct RedactingListener<'a, 'b> {
     out: &'a mut ChunkSender<'b>,
     stream: RedactionStream,
     /// Source of the text that is held back.
-    open: Option<ChunkSource>,
+    pending_source: Option<ChunkSource>,
 }
 
 /// Source of a chunk within a response.
@@ -112,7 +112,7 @@ impl ChunkSource {
 
 impl<'a, 'b> RedactingListener<'a, 'b> {
     fn new(redaction: &Redaction, out: &'a mut ChunkSender<'b>) -> Self {
-        Self { out, stream: RedactionStream::new(redaction.clone()), open: None }
+        Self { out, stream: RedactionStream::new(redaction.clone()), pending_source: None }
     }
 
     /// Returns the part of a chunk that can be delivered, or `None`.
@@ -132,7 +132,7 @@ impl<'a, 'b> RedactingListener<'a, 'b> {
 
     /// Returns the text that is still held back, or `None`.
     fn release_rest(&mut self) -> Option<MessageChunk> {
-        let source = self.open.take()?;
+        let source = self.pending_source.take()?;
         let text = self.stream.finish();
         (!text.is_empty()).then(|| source.chunk(text))
     }
@@ -149,8 +149,8 @@ impl ChunkListener for RedactingListener<'_, '_> {
     /// Text of another source is delivered first, so that chunks stay in order.
     fn on_chunk(&mut self, chunk: MessageChunk) -> Option<BoxFuture<'_, ()>> {
         let source = ChunkSource::from_chunk(&chunk);
-        let rest = if source == self.open { None } else { self.release_rest() };
-        self.open = source;
+        let rest = if source == self.pending_source { None } else { self.release_rest() };
+        self.pending_source = source;
         let chunk = self.release_safe_prefix(chunk);
         if rest.is_none() && chunk.is_none() {
             return None;

@@ -66,7 +66,7 @@ impl ReplayModel {
 
     /// Returns true if a file has responses of this model, named as `provider/name`.
     #[cfg(feature = "testing")]
-    pub(crate) fn has(path: &Path, model: &str) -> Result<bool> {
+    pub(crate) fn has_model(path: &Path, model: &str) -> Result<bool> {
         Ok(read(path)?.0.iter().any(|line| name(&line.requested_model) == model))
     }
 
@@ -82,15 +82,14 @@ impl ReplayModel {
         let matching = lines.into_iter().filter(|line| model.is_none_or(|model| name(&line.requested_model) == model));
         let matching: Vec<RecordedCall> = matching.collect();
         let Some(info) = matching.first().map(|line| line.requested_model.clone()) else {
-            let of = model.map(|model| format!(" of `{model}`")).unwrap_or_default();
-            return Err(
-                recording_error(path, format!("no recorded responses{of}")).with_help(note.unwrap_or(has(&names)))
-            );
+            let suffix = model.map(|model| format!(" of `{model}`")).unwrap_or_default();
+            return Err(recording_error(path, format!("no recorded responses{suffix}"))
+                .with_help(note.unwrap_or(list_models(&names))));
         };
         if model.is_none() && names.len() > 1 {
             let fact = "recorded responses of several models".to_owned();
             return Err(recording_error(path, fact)
-                .with_help(format!("select one with `ReplayModel::open_model`; {}", has(&names))));
+                .with_help(format!("select one with `ReplayModel::open_model`; {}", list_models(&names))));
         }
         let mut lines: BTreeMap<String, Vec<RecordedCall>> = BTreeMap::new();
         for line in matching {
@@ -119,7 +118,7 @@ fn name(model: &ModelInfo) -> String {
     format!("{}/{}", model.provider, model.name)
 }
 
-fn has(names: &BTreeSet<String>) -> String {
+fn list_models(names: &BTreeSet<String>) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     if names.is_empty() { "the file is empty".to_owned() } else { format!("the file contains {}", names.join(", ")) }
 }
@@ -135,10 +134,10 @@ impl Model for ReplayModel {
         let lines = self.0.lines.get(&key).ok_or_else(|| self.unknown(&request))?;
         let response = {
             let mut call_counts = lock(&self.0.call_counts);
-            let times = call_counts.entry(key).or_default();
-            let line = lines.get(*times).or(lines.last()).ok_or_else(|| self.unknown(&request))?;
-            *times += 1;
-            line.answer()
+            let count = call_counts.entry(key).or_default();
+            let line = lines.get(*count).or(lines.last()).ok_or_else(|| self.unknown(&request))?;
+            *count += 1;
+            line.response()
         };
         send_message(&response.message, None, out).await;
         Ok(response)

@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 
 /// Maximum number of buffered chunks; the model waits while the buffer is full.
-const BUFFER: usize = 16;
+const BUFFER_CAPACITY: usize = 16;
 
 /// A streaming response. Created by [`ModelExt::stream`](super::ModelExt::stream).
 ///
@@ -42,7 +42,7 @@ pub struct ResponseStream {
 
 impl ResponseStream {
     pub(super) fn new(model: SharedModel, request: ChatRequest) -> Self {
-        let (sender, chunks) = mpsc::channel(BUFFER);
+        let (sender, chunks) = mpsc::channel(BUFFER_CAPACITY);
         let mut listener = ChannelListener(sender);
         let call = Box::pin(async move { model.generate(&request, &mut ChunkSender::new(&mut listener)).await });
         Self { call: Some(call), chunks, result: None, error_emitted: false }

@@ -61,12 +61,12 @@ impl RetryingModel {
     }
 
     /// Returns the delay before the next attempt, or `None` if there is none.
-    fn wait(&self, attempt: u32, error: &Error) -> Option<Duration> {
-        let is_worth_it = attempt < self.retry.max_attempts && (self.retry.retry_on)(&NodeError::from(error.clone()));
-        is_worth_it.then(|| {
+    fn retry_delay(&self, attempt: u32, error: &Error) -> Option<Duration> {
+        let should_retry = attempt < self.retry.max_attempts && (self.retry.retry_on)(&NodeError::from(error.clone()));
+        should_retry.then(|| {
             // Jitter, so that processes that failed together do not retry together.
-            let share = SeededRng::new(self.clock.now().unsigned_abs()).next_f64();
-            self.retry.delay(attempt, share).max(error.retry_after().unwrap_or_default()).min(self.max_interval)
+            let random = SeededRng::new(self.clock.now().unsigned_abs()).next_f64();
+            self.retry.delay(attempt, random).max(error.retry_after().unwrap_or_default()).min(self.max_interval)
         })
     }
 }
@@ -83,8 +83,8 @@ impl Model for RetryingModel {
                 Ok(response) => return Ok(response),
                 Err(error) => error,
             };
-            match self.wait(attempt, &error) {
-                Some(wait) if !out.has_sent() => self.clock.sleep(wait).await,
+            match self.retry_delay(attempt, &error) {
+                Some(delay) if !out.has_sent() => self.clock.sleep(delay).await,
                 _ => return Err(error),
             }
             attempt += 1;

@@ -27,7 +27,7 @@ type ReplyFn = Arc<dyn Fn(&ChatRequest, &mut SeededRng) -> ScriptedReply + Send 
 /// let rules = RuleBasedModel::new("weather")
 ///     .rule(last_message_is_tool_result("weather"), "That is how it looks.")
 ///     .rule(user_message_contains("weather"), ScriptedReply::tool_call("weather", json!({ "city": "Paris" })))
-///     .rule_with(user_message_contains("hello"), |_, dice| dice.choose(&["Hello!", "Good day."]).copied().unwrap_or("Hi.").into())
+///     .rule_with(user_message_contains("hello"), |_, rng| rng.choose(&["Hello!", "Good day."]).copied().unwrap_or("Hi.").into())
 ///     .default_reply("I know rules about the weather only.");
 ///
 /// let answer = rules.complete("How is the weather?").await?;
@@ -53,7 +53,7 @@ impl RuleBasedModel {
     /// ```
     /// use superstep::models::{ScriptedReply, RuleBasedModel};
     ///
-    /// let dice = RuleBasedModel::from_fn(|_request, dice| ScriptedReply::text(format!("You rolled a {}.", dice.below(6) + 1))).seed(7);
+    /// let dice = RuleBasedModel::from_fn(|_request, rng| ScriptedReply::text(format!("You rolled a {}.", rng.below(6) + 1))).seed(7);
     /// # let _ = dice;
     /// ```
     pub fn from_fn(reply: impl Fn(&ChatRequest, &mut SeededRng) -> ScriptedReply + Send + Sync + 'static) -> Self {

@@ -36,7 +36,7 @@ type MatchFn = Arc<dyn Fn(&ChatRequest) -> bool + Send + Sync>;
 #[derive(Clone)]
 pub struct ScriptedModel {
     name: Arc<str>,
-    play: Arc<Mutex<ScriptState>>,
+    state: Arc<Mutex<ScriptState>>,
 }
 
 #[derive(Default)]
@@ -50,12 +50,12 @@ struct ScriptState {
 #[derive(Clone)]
 enum ScriptStep {
     Reply(Box<ScriptedReply>),
-    With(Arc<dyn Fn(&ChatRequest) -> ScriptedReply + Send + Sync>),
+    Function(Arc<dyn Fn(&ChatRequest) -> ScriptedReply + Send + Sync>),
 }
 
 impl Default for ScriptedModel {
     fn default() -> Self {
-        Self { name: "script".into(), play: Arc::default() }
+        Self { name: "script".into(), state: Arc::default() }
     }
 }
 
@@ -81,7 +81,7 @@ impl ScriptedModel {
     /// Adds a reply, created from the request, at the end of the script.
     #[must_use]
     pub fn then_with(self, reply: impl Fn(&ChatRequest) -> ScriptedReply + Send + Sync + 'static) -> Self {
-        self.add(ScriptStep::With(Arc::new(reply)))
+        self.add(ScriptStep::Function(Arc::new(reply)))
     }
 
     /// Adds a reply for every request that matches, independent of the script. The first case that matches applies.
@@ -91,52 +91,52 @@ impl ScriptedModel {
         matches: impl Fn(&ChatRequest) -> bool + Send + Sync + 'static,
         reply: impl Into<ScriptedReply>,
     ) -> Self {
-        lock(&self.play).cases.push((Arc::new(matches), ScriptStep::Reply(Box::new(reply.into()))));
+        lock(&self.state).cases.push((Arc::new(matches), ScriptStep::Reply(Box::new(reply.into()))));
         self
     }
 
     /// Returns all requests so far, of all clones.
     #[must_use]
     pub fn requests(&self) -> Vec<ChatRequest> {
-        lock(&self.play).requests.clone()
+        lock(&self.state).requests.clone()
     }
 
     /// Returns the number of unused replies of the script.
     #[must_use]
     pub fn remaining(&self) -> usize {
-        let play = lock(&self.play);
-        play.script.len() - play.next
+        let state = lock(&self.state);
+        state.script.len() - state.next
     }
 
-    fn add(self, line: ScriptStep) -> Self {
-        lock(&self.play).script.push(line);
+    fn add(self, step: ScriptStep) -> Self {
+        lock(&self.state).script.push(step);
         self
     }
 
     /// Records the request and returns its script step.
-    fn line(&self, request: &ChatRequest) -> Result<ScriptStep> {
+    fn next_step(&self, request: &ChatRequest) -> Result<ScriptStep> {
         // Cases are functions of the application, which may call methods of this model: they run without the lock.
         let cases = {
-            let mut play = lock(&self.play);
-            play.requests.push(request.clone());
-            play.cases.clone()
+            let mut state = lock(&self.state);
+            state.requests.push(request.clone());
+            state.cases.clone()
         };
-        if let Some((_, line)) = cases.into_iter().find(|(matches, _)| matches(request)) {
-            return Ok(line);
+        if let Some((_, step)) = cases.into_iter().find(|(matches, _)| matches(request)) {
+            return Ok(step);
         }
-        let mut play = lock(&self.play);
-        let line = play.script.get(play.next).cloned().ok_or_else(|| self.script_exhausted(&play, request))?;
-        play.next += 1;
-        Ok(line)
+        let mut state = lock(&self.state);
+        let step = state.script.get(state.next).cloned().ok_or_else(|| self.script_exhausted(&state, request))?;
+        state.next += 1;
+        Ok(step)
     }
 
-    fn script_exhausted(&self, play: &ScriptState, request: &ChatRequest) -> Error {
+    fn script_exhausted(&self, state: &ScriptState, request: &ChatRequest) -> Error {
         let last = request.messages.last().map(|message| message.text().chars().take(80).collect::<String>());
         let fact = format!(
             "model `scripted/{}`: no reply left after {}; request {} (`{}`) requires one more",
             self.name,
-            play.script.len(),
-            play.requests.len(),
+            state.script.len(),
+            state.requests.len(),
             last.unwrap_or_default(),
         );
         Error::new(ErrorCode::ConfigInvalid, fact).with_help(
@@ -152,9 +152,9 @@ impl Model for ScriptedModel {
     }
 
     async fn generate(&self, request: &ChatRequest, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
-        let reply = match self.line(request)? {
+        let reply = match self.next_step(request)? {
             ScriptStep::Reply(reply) => *reply,
-            ScriptStep::With(reply) => reply(request),
+            ScriptStep::Function(reply) => reply(request),
         };
         reply.send(request, self.info(), out).await
     }

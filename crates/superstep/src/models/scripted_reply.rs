@@ -24,7 +24,7 @@ pub struct ScriptedReply {
     chunks: Option<Vec<String>>,
     stop: Option<StopReason>,
     usage: Option<TokenUsage>,
-    breaks_off: Option<ModelErrorKind>,
+    error_after_chunks: Option<ModelErrorKind>,
 }
 
 #[derive(Debug, Clone)]
@@ -75,7 +75,7 @@ impl ScriptedReply {
 
     /// Streams all chunks and then fails with this error, like a lost connection.
     pub fn then_error(mut self, kind: ModelErrorKind) -> Self {
-        self.breaks_off = Some(kind);
+        self.error_after_chunks = Some(kind);
         self
     }
 
@@ -101,7 +101,7 @@ impl ScriptedReply {
         assign_call_ids(&mut message, request);
         let usage = self.usage.or_else(|| message.usage.take()).unwrap_or_else(|| estimate(request, &message));
         send_message(&message, self.chunks, out).await;
-        if let Some(kind) = self.breaks_off {
+        if let Some(kind) = self.error_after_chunks {
             return Err(kind.error(&model, format!("{kind} after {} characters", message.text().chars().count())));
         }
         let response = ChatResponse::new(message, model).with_usage(usage);
@@ -147,7 +147,7 @@ pub(super) async fn send_message(message: &Message, chunks: Option<Vec<String>>,
 
 impl From<ReplyKind> for ScriptedReply {
     fn from(kind: ReplyKind) -> Self {
-        Self { kind, chunks: None, stop: None, usage: None, breaks_off: None }
+        Self { kind, chunks: None, stop: None, usage: None, error_after_chunks: None }
     }
 }
 

@@ -54,8 +54,8 @@ mod tests {
     #[test]
     fn seeded_numbers_equal_splitmix64() {
         let mut rng = SeededRng::new(1_234_567);
-        let rolled: Vec<u64> = (0..3).map(|_| rng.next_u64()).collect();
-        assert_eq!(rolled, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
+        let numbers: Vec<u64> = (0..3).map(|_| rng.next_u64()).collect();
+        assert_eq!(numbers, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
         assert!((0..1_000).all(|_| rng.below(6) < 6 && (0.0..1.0).contains(&rng.next_f64())));
         assert_eq!((rng.below(0), rng.choose::<u8>(&[])), (0, None));
     }

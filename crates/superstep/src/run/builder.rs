@@ -105,11 +105,11 @@ impl<S: GraphState, C: Send + Sync + 'static> RunBuilder<S, C> {
     pub(crate) fn new(graph: &CompiledGraph<S, C>, input: StartInput) -> Self {
         let settings = &graph.program.settings;
         // A graph without a context needs none from the caller.
-        let needs_none = TypeId::of::<C>() == TypeId::of::<()>();
-        let context: Option<Arc<dyn Any + Send + Sync>> = needs_none.then(|| Arc::new(()) as _);
+        let has_no_context = TypeId::of::<C>() == TypeId::of::<()>();
+        let context: Option<Arc<dyn Any + Send + Sync>> = has_no_context.then(|| Arc::new(()) as _);
         let call = Box::new(RunSpec {
             program: graph.program.clone(),
-            thread_queues: graph.lanes.clone(),
+            thread_queues: graph.thread_queues.clone(),
             input,
             thread: None,
             from_checkpoint: None,
@@ -287,17 +287,17 @@ impl<S: GraphState, C: Send + Sync + 'static> RunBuilder<S, C> {
 
     /// Sets the nodes before which the run stops. `"*"` means all nodes. Default: the breakpoints of the graph.
     pub fn interrupt_before(mut self, nodes: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.call.interrupt_before = self.named(nodes);
+        self.call.interrupt_before = self.breakpoints(nodes);
         self
     }
 
     /// Sets the nodes after which the run stops. `"*"` means all nodes. Default: the breakpoints of the graph.
     pub fn interrupt_after(mut self, nodes: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.call.interrupt_after = self.named(nodes);
+        self.call.interrupt_after = self.breakpoints(nodes);
         self
     }
 
-    fn named(&mut self, nodes: impl IntoIterator<Item = impl Into<String>>) -> Breakpoints {
+    fn breakpoints(&mut self, nodes: impl IntoIterator<Item = impl Into<String>>) -> Breakpoints {
         let names: Vec<String> = nodes.into_iter().map(Into::into).collect();
         let topology = &self.call.program.topology;
         let unknown = names.iter().filter(|name| *name != "*" && topology.find_node(name).is_none());
@@ -390,10 +390,10 @@ pub struct Outcome<S> {
 }
 
 impl<S: Send + Sync + 'static> Outcome<S> {
-    fn from_erased(raw: ErasedOutcome) -> Result<Self> {
+    fn from_erased(erased: ErasedOutcome) -> Result<Self> {
         let state =
-            raw.state.downcast::<S>().map_err(|_| Error::internal("the run ended with a state of another type"))?;
-        let ErasedOutcome { status, thread, run, checkpoint, next, supersteps, warnings, output, usage, .. } = raw;
+            erased.state.downcast::<S>().map_err(|_| Error::internal("the run ended with a state of another type"))?;
+        let ErasedOutcome { status, thread, run, checkpoint, next, supersteps, warnings, output, usage, .. } = erased;
         let state = View::new(state);
         Ok(Self {
             state,

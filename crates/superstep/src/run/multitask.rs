@@ -48,7 +48,7 @@ struct ActiveRun {
 
 /// Exclusive right of one run, released on drop.
 pub(crate) struct QueueGuard {
-    lane: Arc<ThreadQueue>,
+    queue: Arc<ThreadQueue>,
     _guard: OwnedMutexGuard<()>,
     /// Checkpoint at which to start, if the previous run was rolled back.
     pub(crate) base: Option<Option<CheckpointId>>,
@@ -56,8 +56,8 @@ pub(crate) struct QueueGuard {
 
 impl Drop for QueueGuard {
     fn drop(&mut self) {
-        if let Some(ended) = lock(&self.lane.running).take().filter(|ended| ended.rolled_back) {
-            *lock(&self.lane.rollback_base) = Some(ended.base);
+        if let Some(ended) = lock(&self.queue.running).take().filter(|ended| ended.rolled_back) {
+            *lock(&self.queue.rollback_base) = Some(ended.base);
         }
     }
 }
@@ -70,36 +70,36 @@ impl ThreadQueues {
         control: &RunControl,
         strategy: MultitaskStrategy,
     ) -> Result<QueueGuard> {
-        let lane = self.lane(thread);
-        let guard = match (lane.lock.clone().try_lock_owned(), strategy) {
+        let queue = self.queue(thread);
+        let guard = match (queue.lock.clone().try_lock_owned(), strategy) {
             (Ok(guard), _) => guard,
             (Err(_), MultitaskStrategy::Reject) => {
                 return Err(Error::new(ErrorCode::ThreadBusy, format!("thread `{thread}` already has a run"))
                     .with_help("wait for it, or set `multitask_strategy`"));
             }
-            (Err(_), MultitaskStrategy::Enqueue) => lane.lock.clone().lock_owned().await,
+            (Err(_), MultitaskStrategy::Enqueue) => queue.lock.clone().lock_owned().await,
             (Err(_), MultitaskStrategy::Interrupt | MultitaskStrategy::Rollback) => {
-                lane.stop(strategy == MultitaskStrategy::Rollback);
-                lane.lock.clone().lock_owned().await
+                queue.stop(strategy == MultitaskStrategy::Rollback);
+                queue.lock.clone().lock_owned().await
             }
         };
-        let base = lock(&lane.rollback_base).take();
-        *lock(&lane.running) = Some(ActiveRun { control: control.clone(), base: None, rolled_back: false });
-        Ok(QueueGuard { lane, _guard: guard, base })
+        let base = lock(&queue.rollback_base).take();
+        *lock(&queue.running) = Some(ActiveRun { control: control.clone(), base: None, rolled_back: false });
+        Ok(QueueGuard { queue, _guard: guard, base })
     }
 
-    fn lane(&self, thread: &ThreadId) -> Arc<ThreadQueue> {
-        let mut lanes = lock(&self.0);
-        if let Some(lane) = lanes.get(thread).and_then(Weak::upgrade) {
-            return lane;
+    fn queue(&self, thread: &ThreadId) -> Arc<ThreadQueue> {
+        let mut queues = lock(&self.0);
+        if let Some(queue) = queues.get(thread).and_then(Weak::upgrade) {
+            return queue;
         }
         // Only when the number of queues doubles, so that the cost of a new thread does not depend on their number.
-        if lanes.len().is_power_of_two() {
-            lanes.retain(|_, lane| lane.strong_count() > 0);
+        if queues.len().is_power_of_two() {
+            queues.retain(|_, queue| queue.strong_count() > 0);
         }
-        let lane = Arc::new(ThreadQueue::default());
-        lanes.insert(thread.clone(), Arc::downgrade(&lane));
-        lane
+        let queue = Arc::new(ThreadQueue::default());
+        queues.insert(thread.clone(), Arc::downgrade(&queue));
+        queue
     }
 }
 
@@ -115,7 +115,7 @@ impl ThreadQueue {
 impl QueueGuard {
     /// Records the checkpoint at which the run started, for a rollback.
     pub(crate) fn set_base(&self, base: Option<CheckpointId>) {
-        if let Some(running) = &mut *lock(&self.lane.running) {
+        if let Some(running) = &mut *lock(&self.queue.running) {
             running.base = base;
         }
     }

@@ -57,9 +57,9 @@ impl<S: GraphState, C: Send + Sync + 'static> RunBuilder<S, C> {
         self
     }
 
-    fn streamed(mut self, interest: EventFilter) -> RunStream<Outcome<S>> {
-        let (sink, events) = EventPublisher::open(interest);
-        self.call.publisher = Some(sink);
+    fn streamed(mut self, filter: EventFilter) -> RunStream<Outcome<S>> {
+        let (publisher, events) = EventPublisher::open(filter);
+        self.call.publisher = Some(publisher);
         RunStream::new(self.into_future(), events)
     }
 }

@@ -14,7 +14,7 @@ pub(crate) struct SettingKey {
     /// Default value.
     pub(crate) default: Option<&'static str>,
     /// Description for the book, in one sentence.
-    pub(crate) meaning: &'static str,
+    pub(crate) description: &'static str,
 }
 
 /// Type of a setting.
@@ -71,10 +71,10 @@ pub(crate) const PROVIDERS: &[&str] =
 pub(crate) const DURABILITIES: &[&str] = &["sync", "async", "exit"];
 
 /// Values of `server.port_in_use`.
-pub(crate) const PORTS_IN_USE: &[&str] = &["error", "next"];
+pub(crate) const PORT_CONFLICT_POLICIES: &[&str] = &["error", "next"];
 
 /// Values of `server.recovery`.
-pub(crate) const RESUMES: &[&str] = &["auto", "manual"];
+pub(crate) const RECOVERY_MODES: &[&str] = &["auto", "manual"];
 
 /// Formats of graph files.
 pub(crate) const GRAPH_KINDS: &[&str] = &["toml", "json"];
@@ -86,9 +86,9 @@ const fn key(
     path: &'static str,
     shape: SettingType,
     default: Option<&'static str>,
-    meaning: &'static str,
+    description: &'static str,
 ) -> SettingKey {
-    SettingKey { path, shape, default, meaning }
+    SettingKey { path, shape, default, description }
 }
 
 /// All settings, in the order of the book.
@@ -147,7 +147,7 @@ pub(crate) const KEYS: &[SettingKey] = &[
     ),
     key(
         "server.port_in_use",
-        SettingType::Choice(PORTS_IN_USE),
+        SettingType::Choice(PORT_CONFLICT_POLICIES),
         Some("error"),
         "behavior if the port is in use: fail, or use the next free port",
     ),
@@ -168,7 +168,7 @@ pub(crate) const KEYS: &[SettingKey] = &[
     ),
     key(
         "server.recovery",
-        SettingType::Choice(RESUMES),
+        SettingType::Choice(RECOVERY_MODES),
         Some("auto"),
         "runs interrupted by a crash: recovered at startup, or only on request",
     ),
@@ -244,12 +244,15 @@ pub(crate) fn suggest(path: &[&str]) -> Option<Vec<String>> {
         |is_match: &dyn Fn(&SettingKey) -> bool| KEYS.iter().find(|key| !key.path.contains('<') && is_match(key));
     // One underscore where the environment variable needs two.
     let flat = path.join("_");
-    let undivided = fixed(&|key| key.path != path.join(".") && key.path.replace('.', "_") == flat);
+    let single_underscore = fixed(&|key| key.path != path.join(".") && key.path.replace('.', "_") == flat);
     // A key without its section.
-    let elsewhere = || fixed(&|key| key.path.rsplit('.').next() == path.last().copied());
+    let in_other_section = || fixed(&|key| key.path.rsplit('.').next() == path.last().copied());
     let full_path = |key: &SettingKey| key.parts().map(str::to_owned).collect();
     let unknown_index = (0..path.len()).find(|at| find(&path[..=*at]).is_none() && !is_section(&path[..=*at]))?;
-    undivided.map(full_path).or_else(|| sibling(path, unknown_index)).or_else(|| elsewhere().map(full_path))
+    single_underscore
+        .map(full_path)
+        .or_else(|| sibling(path, unknown_index))
+        .or_else(|| in_other_section().map(full_path))
 }
 
 /// Returns the path with its first unknown part corrected; the following parts are kept if the result is a known
@@ -259,8 +262,8 @@ fn sibling(path: &[&str], unknown_index: usize) -> Option<Vec<String>> {
     let suggestion = nearest(path[unknown_index], siblings)?;
     let corrected = [&path[..unknown_index], &[suggestion]].concat();
     let full_path = [&corrected[..], &path[unknown_index + 1..]].concat();
-    let makes_sense = find(&full_path).is_some() || is_section(&full_path);
-    Some((if makes_sense { full_path } else { corrected }).into_iter().map(str::to_owned).collect())
+    let is_known_path = find(&full_path).is_some() || is_section(&full_path);
+    Some((if is_known_path { full_path } else { corrected }).into_iter().map(str::to_owned).collect())
 }
 
 #[cfg(test)]

@@ -27,14 +27,14 @@ pub(crate) struct LayeredValue {
     pub(crate) shape: SettingType,
 }
 
-/// Effective values and problems.
+/// Effective values and diagnostics.
 #[derive(Default)]
 pub(crate) struct Layers {
     /// Values by dotted key.
     pub(crate) entries: BTreeMap<String, LayeredValue>,
     /// Tables of the file by dotted path, so that an empty table counts too.
     pub(crate) tables: BTreeMap<String, SettingOrigin>,
-    /// Problems of all sources.
+    /// Diagnostics of all sources.
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// True if the file is not valid TOML, so that missing keys are not reported.
     pub(crate) is_unparsable: bool,
@@ -64,7 +64,7 @@ impl Layers {
         layers
     }
 
-    /// Adds a problem.
+    /// Adds a diagnostic.
     pub(crate) fn reject(&mut self, path: &str, origin: &SettingOrigin, error: ValidationError) {
         self.diagnostics.push(diagnostic(path, origin, error));
     }
@@ -93,9 +93,9 @@ impl Layers {
         }
         self.is_unparsable = !errors.is_empty();
         if !self.is_unparsable {
-            let mut walk = TomlWalker { layers: self, file: path, text, diagnostics: Vec::new() };
-            walk.table(&[], document.get_ref());
-            let mut diagnostics = walk.diagnostics;
+            let mut walker = TomlWalker { layers: self, file: path, text, diagnostics: Vec::new() };
+            walker.table(&[], document.get_ref());
+            let mut diagnostics = walker.diagnostics;
             diagnostics.sort_by_key(|(offset, _)| *offset);
             self.diagnostics.extend(diagnostics.into_iter().map(|(_, diagnostic)| diagnostic));
         }
@@ -118,9 +118,9 @@ impl Layers {
             Err(error) => return self.reject("", &origin, error),
         };
         let parts: Vec<&str> = path.iter().map(String::as_str).collect();
-        match bad_name(&parts) {
+        match invalid_name(&parts) {
             Some(error) => self.reject("", &origin, error),
-            None => self.take_text(&parts, text, origin),
+            None => self.set_text(&parts, text, origin),
         }
     }
 
@@ -130,19 +130,19 @@ impl Layers {
         if find(&parts).is_none() {
             return self.reject("", &origin, unknown(&parts));
         }
-        match bad_name(&parts) {
+        match invalid_name(&parts) {
             Some(error) => self.reject("", &origin, error),
-            None => self.take_text(&parts, text, origin),
+            None => self.set_text(&parts, text, origin),
         }
     }
 
-    fn take_text(&mut self, parts: &[&str], text: &str, origin: SettingOrigin) {
+    fn set_text(&mut self, parts: &[&str], text: &str, origin: SettingOrigin) {
         let Some(key) = find(parts) else { return };
         let is_environment = matches!(origin, SettingOrigin::Variable(_));
-        let spot = ValueContext { name: parts.last().copied().unwrap_or_default(), base: None, is_environment };
+        let context = ValueContext { name: parts.last().copied().unwrap_or_default(), base: None, is_environment };
         let path = parts.join(".");
         let value =
-            read(key.shape, &RawValue::Text(text), &spot).map_err(|error| self.reject(&path, &origin, error)).ok();
+            read(key.shape, &RawValue::Text(text), &context).map_err(|error| self.reject(&path, &origin, error)).ok();
         self.entries.insert(path, LayeredValue { value, origin, shape: key.shape });
     }
 }
@@ -162,7 +162,7 @@ impl TomlWalker<'_> {
             let at = key.span().start;
             if find(&path).is_none() && !is_section(&path) {
                 self.reject(&path, at, unknown(&path));
-            } else if let Some(error) = bad_name(&path) {
+            } else if let Some(error) = invalid_name(&path) {
                 self.reject(&path, at, error);
             } else if let Some(setting) = find(&path) {
                 self.value(&path, setting.shape, at, value);
@@ -187,8 +187,8 @@ impl TomlWalker<'_> {
             other => RawValue::Other(kind(other)),
         };
         let base = Path::new(self.file).parent();
-        let spot = ValueContext { name: path.last().copied().unwrap_or_default(), base, is_environment: false };
-        let value = read(shape, &raw, &spot).map_err(|error| self.reject(path, spanned.span().start, error)).ok();
+        let context = ValueContext { name: path.last().copied().unwrap_or_default(), base, is_environment: false };
+        let value = read(shape, &raw, &context).map_err(|error| self.reject(path, spanned.span().start, error)).ok();
         let origin = SettingOrigin::in_file(self.file, self.text, key_at);
         self.layers.entries.insert(path.join("."), LayeredValue { value, origin, shape });
     }
@@ -199,7 +199,7 @@ impl TomlWalker<'_> {
     }
 }
 
-/// Creates a problem with its pointer and origin.
+/// Creates a diagnostic with its pointer and origin.
 pub(crate) fn diagnostic(path: &str, origin: &SettingOrigin, error: ValidationError) -> Diagnostic {
     let pointer: String =
         path.split('.').map(|part| format!("/{}", part.replace('~', "~0").replace('/', "~1"))).collect();
@@ -233,11 +233,12 @@ fn unknown(path: &[&str]) -> ValidationError {
 }
 
 /// Returns an error for a name that would be ambiguous in an environment variable or a dotted key.
-fn bad_name(path: &[&str]) -> Option<ValidationError> {
-    let letters = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
+fn invalid_name(path: &[&str]) -> Option<ValidationError> {
+    let has_valid_characters =
+        |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
     let (_, name) = placeholders(path).find(|(placeholder, name)| {
         let is_single = !name.contains("__") && !name.starts_with('_') && !name.ends_with('_');
-        !letters(name) || (*placeholder == "<name>" && !is_single)
+        !has_valid_characters(name) || (*placeholder == "<name>" && !is_single)
     })?;
     let error = ValidationError::new(format!("invalid name `{name}`"));
     Some(error.with_help("use letters, digits, `-` and single `_`, so that an environment variable can express it"))
@@ -267,12 +268,12 @@ fn path_of_variable(rest: &str, names: &BTreeMap<&str, BTreeSet<String>>) -> Res
         };
         if parts.len() == key.parts().count() && key.parts().zip(&parts).all(fits) {
             let section = key.parts().next().unwrap_or_default();
-            let spelled = key.parts().zip(parts).map(|(part, segment)| match part {
+            let resolved_parts = key.parts().zip(parts).map(|(part, segment)| match part {
                 "<name>" => name_of(segment, names.get(section)),
                 "<variable>" => Ok(segment.to_owned()),
                 literal => Ok(literal.to_owned()),
             });
-            return spelled.collect();
+            return resolved_parts.collect();
         }
     }
     Err(unknown_variable(rest))
@@ -292,8 +293,8 @@ fn unknown_variable(rest: &str) -> ValidationError {
 
 /// Returns the name for a part of a variable: a known name, or the part in lower case.
 fn name_of(segment: &str, names: Option<&BTreeSet<String>>) -> Result<String, ValidationError> {
-    let same = |name: &&String| name.to_uppercase().replace('-', "_") == segment;
-    let matching: Vec<&String> = names.into_iter().flatten().filter(same).collect();
+    let is_same = |name: &&String| name.to_uppercase().replace('-', "_") == segment;
+    let matching: Vec<&String> = names.into_iter().flatten().filter(is_same).collect();
     match matching[..] {
         [] => Ok(segment.to_lowercase()),
         [name] => Ok(name.clone()),

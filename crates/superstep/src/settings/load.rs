@@ -11,7 +11,7 @@ use superstep_core::error::{Error, ErrorCode, Result};
 use super::{Settings, SettingsSources};
 
 /// Default path of the settings file.
-const USUAL: &str = "superstep.toml";
+const DEFAULT_FILE: &str = "superstep.toml";
 
 impl Settings {
     /// Loads `superstep.toml`, the environment and the flags.
@@ -21,8 +21,8 @@ impl Settings {
     /// # Errors
     /// Returns `ConfigInvalid` if a file cannot be read, and for every error of [`Settings::parse`].
     pub fn load(path: Option<&Path>, flags: &[(String, String)]) -> Result<Self> {
-        let name = path.unwrap_or(Path::new(USUAL)).to_string_lossy().into_owned();
-        let text = match std::fs::read_to_string(path.unwrap_or(Path::new(USUAL))) {
+        let name = path.unwrap_or(Path::new(DEFAULT_FILE)).to_string_lossy().into_owned();
+        let text = match std::fs::read_to_string(path.unwrap_or(Path::new(DEFAULT_FILE))) {
             Ok(text) => Some(text),
             Err(error) if error.kind() == ErrorKind::NotFound && path.is_none() => None,
             Err(error) => {

@@ -17,7 +17,8 @@ pub fn reference() -> String {
         let default = key.default.map_or_else(|| "none".to_owned(), |default| format!("`{default}`"));
         let variable = key.variable();
         // Writing to a string cannot fail.
-        let _ = writeln!(page, "| `{}` | `{variable}` | {default} | {} | {} |", key.path, allowed(key), key.meaning);
+        let _ =
+            writeln!(page, "| `{}` | `{variable}` | {default} | {} | {} |", key.path, allowed(key), key.description);
     }
     page
 }

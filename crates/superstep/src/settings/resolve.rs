@@ -19,7 +19,7 @@ impl Layers {
     pub(crate) fn resolve(&mut self, sources: &SettingsSources<'_>) {
         let mut secret_sources = sources.secret_sources();
         let secrets = self.read_secrets(sources);
-        let are_broken = secrets.is_err();
+        let is_file_invalid = secrets.is_err();
         secret_sources.named = secrets.unwrap_or_else(|diagnostics| {
             self.diagnostics.extend(diagnostics);
             None
@@ -28,14 +28,14 @@ impl Layers {
         for (path, entry) in &mut self.entries {
             let Some(SettingValue::Reference(reference)) = &entry.value else { continue };
             // Keys that are missing in an invalid secrets file are unknown, and its syntax error is already reported.
-            let is_reported = are_broken && matches!(reference, SecretReference::Named(_));
+            let is_reported = is_file_invalid && matches!(reference, SecretReference::Named(_));
             let resolved =
-                secret_sources.resolve(reference).map(MaybeSecret::Hidden).and_then(|guarded| match entry.shape {
-                    SettingType::Address => check_address(&guarded).map(|()| guarded),
-                    _ => Ok(guarded),
+                secret_sources.resolve(reference).map(MaybeSecret::Hidden).and_then(|secret| match entry.shape {
+                    SettingType::Address => check_address(&secret).map(|()| secret),
+                    _ => Ok(secret),
                 });
             match resolved {
-                Ok(guarded) => entry.value = Some(SettingValue::Guarded(guarded)),
+                Ok(secret) => entry.value = Some(SettingValue::Guarded(secret)),
                 Err(_) if is_reported => entry.value = None,
                 Err(error) => {
                     errors.push(diagnostic(path, &entry.origin, error));
@@ -52,21 +52,21 @@ impl Layers {
         }
         let Some(entry) = self.entries.get("secrets_file") else { return Ok(None) };
         let Some(SettingValue::Text(path)) = &entry.value else { return Err(Vec::new()) };
-        let reject = |fault| vec![diagnostic("secrets_file", &entry.origin, fault)];
+        let reject = |error| vec![diagnostic("secrets_file", &entry.origin, error)];
         let Some(read_file) = sources.files else {
             return Err(reject(ValidationError::new(format!("file `{path}` cannot be read: file access is disabled"))));
         };
-        let unread = |error: std::io::Error| {
+        let unreadable = |error: std::io::Error| {
             reject(ValidationError::new(format!("failed to read file `{path}`: {}", error.kind())))
         };
-        parse(path, &read_file(path).map_err(unread)?).map(Some)
+        parse(path, &read_file(path).map_err(unreadable)?).map(Some)
     }
 }
 
 fn parse(name: &str, text: &str) -> Result<BTreeMap<String, Secret>, Vec<Diagnostic>> {
     let reject = |offset: usize, fact: &str| {
-        let fault = ValidationError::new(fact).with_help("use lines of the form `name = \"value\"`");
-        diagnostic("", &SettingOrigin::in_file(name, text, offset), fault)
+        let error = ValidationError::new(fact).with_help("use lines of the form `name = \"value\"`");
+        diagnostic("", &SettingOrigin::in_file(name, text, offset), error)
     };
     let (document, errors) = DeTable::parse_recoverable(text);
     let mut diagnostics: Vec<Diagnostic> =

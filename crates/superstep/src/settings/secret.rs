@@ -113,13 +113,13 @@ impl SecretReference {
     pub(crate) fn read(text: &str) -> Option<Result<Self, ValidationError>> {
         let (scheme, name) = text.split_once(':')?;
         // An invalid name is not repeated in the error: the secret itself may have been pasted after the colon.
-        let named = |make: fn(String) -> Self| match is_name(name) {
+        let parse_name = |make: fn(String) -> Self| match is_name(name) {
             true => Ok(make(name.to_owned())),
             false => Err(ValidationError::new(format!("`{scheme}:` requires a name")).with_help(REFERENCE_HELP)),
         };
         match scheme {
-            "env" => Some(named(Self::Variable)),
-            "secret" => Some(named(Self::Named)),
+            "env" => Some(parse_name(Self::Variable)),
+            "secret" => Some(parse_name(Self::Named)),
             "file" if name.is_empty() => {
                 Some(Err(ValidationError::new("`file:` requires a path").with_help(REFERENCE_HELP)))
             }
@@ -164,7 +164,7 @@ impl SecretSources {
     pub(crate) fn resolve(&self, reference: &SecretReference) -> Result<Secret, ValidationError> {
         let secret = match reference {
             SecretReference::Variable(name) => self.variable(name)?,
-            SecretReference::Named(name) => self.line(name)?,
+            SecretReference::Named(name) => self.named(name)?,
             SecretReference::File(path) => self.file(path)?,
         };
         match secret.expose().is_empty() {
@@ -175,20 +175,20 @@ impl SecretSources {
 
     fn variable(&self, name: &str) -> Result<Secret, ValidationError> {
         self.environment.get(name).cloned().ok_or_else(|| {
-            let near = did_you_mean(name, self.environment.keys().map(String::as_str));
-            let help = near.unwrap_or_else(|| format!("set `{name}`, or change the reference"));
+            let suggestion = did_you_mean(name, self.environment.keys().map(String::as_str));
+            let help = suggestion.unwrap_or_else(|| format!("set `{name}`, or change the reference"));
             ValidationError::new(format!("environment variable `{name}` is not set")).with_help(help)
         })
     }
 
-    fn line(&self, name: &str) -> Result<Secret, ValidationError> {
-        let Some(named) = &self.named else {
+    fn named(&self, name: &str) -> Result<Secret, ValidationError> {
+        let Some(entries) = &self.named else {
             return Err(ValidationError::new(format!("`secret:{name}` requires a secrets file"))
                 .with_help("set `secrets_file`"));
         };
-        named.get(name).cloned().ok_or_else(|| {
-            let near = did_you_mean(name, named.keys().map(String::as_str));
-            let help = near.unwrap_or_else(|| format!("add the line `{name} = \"...\"` to it"));
+        entries.get(name).cloned().ok_or_else(|| {
+            let suggestion = did_you_mean(name, entries.keys().map(String::as_str));
+            let help = suggestion.unwrap_or_else(|| format!("add the line `{name} = \"...\"` to it"));
             ValidationError::new(format!("the secrets file has no `{name}`")).with_help(help)
         })
     }

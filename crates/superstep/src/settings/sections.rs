@@ -14,7 +14,7 @@ use superstep_core::validation_error::ValidationError;
 use super::layers::Layers;
 use super::secret::{MaybeSecret, Secret};
 use super::source::SettingOrigin;
-use super::value::{SettingValue, show_duration};
+use super::value::{SettingValue, format_duration};
 
 /// Source of a graph.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -113,11 +113,11 @@ pub struct LimitSettings {
 }
 
 fn as_text<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
-    duration.map(show_duration).serialize(serializer)
+    duration.map(format_duration).serialize(serializer)
 }
 
 /// Providers that require a model name.
-const REMOTE: [&str; 4] = ["anthropic", "azure", "google", "openai"];
+const REMOTE_PROVIDERS: [&str; 4] = ["anthropic", "azure", "google", "openai"];
 
 impl Layers {
     /// Builds the section `graphs`.
@@ -130,8 +130,9 @@ impl Layers {
                 kind.is_some().then(|| layers.reject_at(&format!("{at}.kind"), error));
                 return Some(GraphSource::Rust(name.to_owned()));
             }
-            let ending = Path::new(&path).extension().and_then(|ending| ending.to_str()).map(str::to_lowercase);
-            match kind.or(ending).as_deref() {
+            let extension =
+                Path::new(&path).extension().and_then(|extension| extension.to_str()).map(str::to_lowercase);
+            match kind.or(extension).as_deref() {
                 Some("toml") => Some(GraphSource::File { path: path.into(), kind: GraphFileFormat::Toml }),
                 Some("json") => Some(GraphSource::File { path: path.into(), kind: GraphFileFormat::Json }),
                 _ if layers.is_rejected(&format!("{at}.kind")) => None,
@@ -151,10 +152,10 @@ impl Layers {
     pub(crate) fn models(&mut self) -> BTreeMap<String, ModelSettings> {
         self.each("models", |layers, at| {
             let provider = layers.required(&format!("{at}.provider"));
-            let is_remote = provider.as_deref().is_some_and(|provider| REMOTE.contains(&provider));
+            let is_remote = provider.as_deref().is_some_and(|provider| REMOTE_PROVIDERS.contains(&provider));
             let name = format!("{at}.model");
             let model = if is_remote { layers.required(&name) } else { layers.text(&name) };
-            let base_url = layers.guarded(&format!("{at}.base_url"));
+            let base_url = layers.maybe_secret(&format!("{at}.base_url"));
             Some(ModelSettings {
                 provider: provider?,
                 model,
@@ -175,7 +176,7 @@ impl Layers {
         let checkpointer = match checkpointer.strip_prefix("sqlite:") {
             Some(path) => CheckpointerSettings::Sqlite(path.into()),
             None if checkpointer == "postgres" => {
-                self.demand("storage.url");
+                self.require("storage.url");
                 return self
                     .secret("storage.url")
                     .map(CheckpointerSettings::Postgres)
@@ -209,7 +210,7 @@ impl Layers {
                     SettingValue::Words(argv) => Some(McpServerSettings::Command { argv: argv.clone(), env }),
                     _ => None,
                 },
-                (false, true) if env.is_empty() => layers.guarded(&url).map(McpServerSettings::Url),
+                (false, true) if env.is_empty() => layers.maybe_secret(&url).map(McpServerSettings::Url),
                 (false, true) => {
                     layers.reject_at(&url, ValidationError::new("`env` requires `command`"));
                     None
@@ -237,20 +238,20 @@ impl Layers {
 
     fn each<T>(&mut self, section: &str, build: impl Fn(&mut Self, &str) -> Option<T>) -> BTreeMap<String, T> {
         let names = self.names(section).into_iter();
-        names.filter_map(|name| build(self, &format!("{section}.{name}")).map(|built| (name, built))).collect()
+        names.filter_map(|name| build(self, &format!("{section}.{name}")).map(|section| (name, section))).collect()
     }
 
     fn environment_of(&self, prefix: &str) -> BTreeMap<String, MaybeSecret> {
         let names = self.entries.keys().filter_map(|path| path.strip_prefix(prefix));
-        names.filter_map(|name| Some((name.to_owned(), self.guarded(&format!("{prefix}{name}"))?))).collect()
+        names.filter_map(|name| Some((name.to_owned(), self.maybe_secret(&format!("{prefix}{name}"))?))).collect()
     }
 
     fn required(&mut self, path: &str) -> Option<String> {
-        self.demand(path);
+        self.require(path);
         self.text(path)
     }
 
-    fn demand(&mut self, path: &str) {
+    fn require(&mut self, path: &str) {
         if !self.entries.contains_key(path) && !self.is_unparsable {
             let parent = path.rsplit_once('.').map_or(path, |(parent, _)| parent);
             self.reject(path, &self.origin_of(parent), ValidationError::new(format!("`{path}` is missing")));
@@ -265,8 +266,8 @@ impl Layers {
     /// Returns the origin of a table, or of its first value.
     fn origin_of(&self, table: &str) -> SettingOrigin {
         let first_entry = || self.entries.iter().find(|(path, _)| path.starts_with(&format!("{table}.")));
-        let opened = self.tables.get(table).or_else(|| first_entry().map(|(_, entry)| &entry.origin));
-        opened.cloned().unwrap_or(SettingOrigin::Default)
+        let origin = self.tables.get(table).or_else(|| first_entry().map(|(_, entry)| &entry.origin));
+        origin.cloned().unwrap_or(SettingOrigin::Default)
     }
 
     fn is_rejected(&self, path: &str) -> bool {
@@ -298,7 +299,7 @@ impl Layers {
         }
     }
 
-    fn guarded(&self, path: &str) -> Option<MaybeSecret> {
+    fn maybe_secret(&self, path: &str) -> Option<MaybeSecret> {
         match self.value(path)? {
             SettingValue::Guarded(guarded) => Some(guarded.clone()),
             _ => None,
@@ -306,6 +307,6 @@ impl Layers {
     }
 
     fn secret(&self, path: &str) -> Option<Secret> {
-        self.guarded(path).map(|guarded| Secret::new(guarded.expose()))
+        self.maybe_secret(path).map(|guarded| Secret::new(guarded.expose()))
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 
 use super::layers::Layers;
-use super::value::{SettingValue, show_duration};
+use super::value::{SettingValue, format_duration};
 
 /// Address, access and limits of the HTTP server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -57,7 +57,7 @@ pub enum RecoveryMode {
 }
 
 fn as_text<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&show_duration(*duration))
+    serializer.serialize_str(&format_duration(*duration))
 }
 
 impl Layers {

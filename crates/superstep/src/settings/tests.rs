@@ -55,7 +55,7 @@ fn parse_error(sources: &SettingsSources<'_>) -> String {
     Settings::parse(sources).expect_err("something is wrong").to_string()
 }
 
-/// Returns only the lines of the problems of a file text.
+/// Returns the diagnostics of a file text, one line each.
 fn diagnostics(text: &str) -> Vec<String> {
     let error = Settings::parse(&SettingsSources::new().toml("superstep.toml", text)).expect_err("something is wrong");
     error.diagnostics().iter().map(|diagnostic| format!("{}: {}", diagnostic.pointer, diagnostic.message)).collect()

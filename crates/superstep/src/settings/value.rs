@@ -61,7 +61,7 @@ impl SettingValue {
         match self {
             Self::Text(text) => text.clone(),
             Self::Count(count) => count.to_string(),
-            Self::Duration(duration) => show_duration(*duration),
+            Self::Duration(duration) => format_duration(*duration),
             Self::Words(words) => format!("{words:?}"),
             Self::Guarded(guarded) => guarded.to_string(),
             Self::Reference(_) => Secret::new("").to_string(),
@@ -73,27 +73,27 @@ impl SettingValue {
 pub(crate) fn read(
     shape: SettingType,
     raw: &RawValue<'_>,
-    spot: &ValueContext<'_>,
+    context: &ValueContext<'_>,
 ) -> Result<SettingValue, ValidationError> {
     match shape {
         SettingType::Count(min, max) => count(raw, min, max).map(SettingValue::Count),
         SettingType::Words => words(raw).map(SettingValue::Words),
         SettingType::List => list(raw).map(SettingValue::Words),
-        _ => read_text(shape, text(raw)?, spot),
+        _ => read_text(shape, text(raw)?, context),
     }
 }
 
-fn read_text(shape: SettingType, text: &str, spot: &ValueContext<'_>) -> Result<SettingValue, ValidationError> {
+fn read_text(shape: SettingType, text: &str, context: &ValueContext<'_>) -> Result<SettingValue, ValidationError> {
     match shape {
-        SettingType::Path => Ok(SettingValue::Text(from_base(text, spot))),
+        SettingType::Path => Ok(SettingValue::Text(from_base(text, context))),
         SettingType::Duration => duration(text).map(SettingValue::Duration),
         SettingType::Choice(words) => choice(text, words),
-        SettingType::Secret => secret(text, spot),
-        SettingType::Open => open(text, spot),
-        SettingType::Address => address(text, spot),
+        SettingType::Secret => secret(text, context),
+        SettingType::Open => open(text, context),
+        SettingType::Address => address(text, context),
         SettingType::GraphPath if text.starts_with("rust:") => rust_name(text),
-        SettingType::GraphPath => Ok(SettingValue::Text(from_base(text, spot))),
-        SettingType::Store => store(text, spot),
+        SettingType::GraphPath => Ok(SettingValue::Text(from_base(text, context))),
+        SettingType::Store => store(text, context),
         SettingType::Provider if text.starts_with("rust:") => rust_name(text),
         SettingType::Provider => choice(text, PROVIDERS),
         SettingType::Text | SettingType::Count(..) | SettingType::Words | SettingType::List => {
@@ -128,8 +128,8 @@ fn count(raw: &RawValue<'_>, min: u32, max: u32) -> Result<u32, ValidationError>
         RawValue::Text(text) => text.trim().parse().ok(),
         _ => None,
     };
-    let fits = number.and_then(|number| u32::try_from(number).ok()).filter(|number| (min..=max).contains(number));
-    fits.ok_or_else(|| {
+    let in_range = number.and_then(|number| u32::try_from(number).ok()).filter(|number| (min..=max).contains(number));
+    in_range.ok_or_else(|| {
         let actual = number.map_or_else(|| kind(raw).to_owned(), |number| number.to_string());
         ValidationError::new(format!("expected an integer from {min} to {max}, found {actual}"))
     })
@@ -194,7 +194,7 @@ fn duration(text: &str) -> Result<Duration, ValidationError> {
 }
 
 /// Formats a duration in the shortest form that [`duration`] parses.
-pub(crate) fn show_duration(duration: Duration) -> String {
+pub(crate) fn format_duration(duration: Duration) -> String {
     let milliseconds = duration.as_millis();
     let units = [(3_600_000, "h"), (60_000, "m"), (1_000, "s")];
     let unit = units.into_iter().find(|(size, _)| milliseconds.is_multiple_of(*size));
@@ -217,16 +217,16 @@ fn rust_name(text: &str) -> Result<SettingValue, ValidationError> {
 }
 
 /// Resolves a path of the file relative to the folder of the file, so that it does not depend on the current folder.
-fn from_base(path: &str, spot: &ValueContext<'_>) -> String {
-    match spot.base {
+fn from_base(path: &str, context: &ValueContext<'_>) -> String {
+    match context.base {
         Some(base) => base.join(path).to_string_lossy().into_owned(),
         None => path.to_owned(),
     }
 }
 
-fn reference(text: &str, spot: &ValueContext<'_>) -> Option<Result<SettingValue, ValidationError>> {
+fn reference(text: &str, context: &ValueContext<'_>) -> Option<Result<SettingValue, ValidationError>> {
     let parsed = SecretReference::read(text)?.map(|reference| match reference {
-        SecretReference::File(path) => SecretReference::File(from_base(&path, spot)),
+        SecretReference::File(path) => SecretReference::File(from_base(&path, context)),
         other => other,
     });
     Some(parsed.map(SettingValue::Reference))
@@ -236,31 +236,31 @@ fn hidden(text: &str) -> SettingValue {
     SettingValue::Guarded(MaybeSecret::Hidden(Secret::new(text)))
 }
 
-fn secret(text: &str, spot: &ValueContext<'_>) -> Result<SettingValue, ValidationError> {
-    match reference(text, spot) {
+fn secret(text: &str, context: &ValueContext<'_>) -> Result<SettingValue, ValidationError> {
+    match reference(text, context) {
         Some(result) => result,
-        None if spot.is_environment => Ok(hidden(text)),
+        None if context.is_environment => Ok(hidden(text)),
         None => Err(ValidationError::new("a secret must not be written here").with_help(REFERENCE_HELP)),
     }
 }
 
-fn open(text: &str, spot: &ValueContext<'_>) -> Result<SettingValue, ValidationError> {
-    match is_secret_name(spot.name) {
-        true => secret(text, spot),
-        false => plain_or_secret(text, spot),
+fn open(text: &str, context: &ValueContext<'_>) -> Result<SettingValue, ValidationError> {
+    match is_secret_name(context.name) {
+        true => secret(text, context),
+        false => plain_or_secret(text, context),
     }
 }
 
-fn plain_or_secret(text: &str, spot: &ValueContext<'_>) -> Result<SettingValue, ValidationError> {
-    match reference(text, spot) {
+fn plain_or_secret(text: &str, context: &ValueContext<'_>) -> Result<SettingValue, ValidationError> {
+    match reference(text, context) {
         Some(result) => result,
-        None if spot.is_environment => Ok(hidden(text)),
+        None if context.is_environment => Ok(hidden(text)),
         None => Ok(SettingValue::Guarded(MaybeSecret::Plain(text.to_owned()))),
     }
 }
 
-fn address(text: &str, spot: &ValueContext<'_>) -> Result<SettingValue, ValidationError> {
-    let value = plain_or_secret(text, spot)?;
+fn address(text: &str, context: &ValueContext<'_>) -> Result<SettingValue, ValidationError> {
+    let value = plain_or_secret(text, context)?;
     if let SettingValue::Guarded(guarded) = &value {
         check_address(guarded)?;
     }
@@ -288,11 +288,11 @@ pub(crate) fn check_address(address: &MaybeSecret) -> Result<(), ValidationError
     }
 }
 
-fn store(text: &str, spot: &ValueContext<'_>) -> Result<SettingValue, ValidationError> {
+fn store(text: &str, context: &ValueContext<'_>) -> Result<SettingValue, ValidationError> {
     match text.split_once(':') {
         None if matches!(text, "memory" | "postgres") => Ok(SettingValue::Text(text.to_owned())),
         Some(("sqlite", path)) if !path.is_empty() => {
-            Ok(SettingValue::Text(format!("sqlite:{}", from_base(path, spot))))
+            Ok(SettingValue::Text(format!("sqlite:{}", from_base(path, context))))
         }
         Some(("postgres" | "postgresql", _)) => {
             Err(ValidationError::new("the URL of a database may contain a secret and must not be written here")
@@ -310,8 +310,8 @@ mod tests {
     use super::*;
 
     fn display(shape: SettingType, raw: RawValue<'_>) -> Result<String, String> {
-        let spot = ValueContext { base: Some(Path::new("etc")), ..ValueContext::default() };
-        read(shape, &raw, &spot).map(|value| value.display()).map_err(|error| error.message)
+        let context = ValueContext { base: Some(Path::new("etc")), ..ValueContext::default() };
+        read(shape, &raw, &context).map(|value| value.display()).map_err(|error| error.message)
     }
 
     /// R-FWK-54: durations are written with their unit.
@@ -411,8 +411,8 @@ mod tests {
         for key in crate::settings::keys::KEYS {
             for text in ["MARKER MARKER", "postgres://MARKER", "sk-MARKER", "env:MARKER.x", "sqlite", "rust:"] {
                 for raw in [RawValue::Quoted(text), RawValue::Text(text)] {
-                    let spot = ValueContext { name: key.path, ..ValueContext::default() };
-                    let Err(error) = read(key.shape, &raw, &spot) else { continue };
+                    let context = ValueContext { name: key.path, ..ValueContext::default() };
+                    let Err(error) = read(key.shape, &raw, &context) else { continue };
                     assert!(!format!("{error:?}").contains("MARKER"), "{}: {error:?}", key.path);
                 }
             }

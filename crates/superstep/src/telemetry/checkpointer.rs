@@ -17,16 +17,19 @@ use super::observer::failed;
 const SLOW_COMMIT_SECONDS: f64 = 1.0;
 
 /// Returns the checkpointer of a run, with telemetry if it is enabled.
-pub(crate) fn traced_checkpointer(watch: Option<&Arc<RunObserver>>, store: &SharedCheckpointer) -> SharedCheckpointer {
-    match watch {
+pub(crate) fn traced_checkpointer(
+    observer: Option<&Arc<RunObserver>>,
+    store: &SharedCheckpointer,
+) -> SharedCheckpointer {
+    match observer {
         None => store.clone(),
-        Some(watch) => TracedCheckpointer { store: store.clone(), watch: watch.clone() }.into(),
+        Some(observer) => TracedCheckpointer { store: store.clone(), observer: observer.clone() }.into(),
     }
 }
 
 struct TracedCheckpointer {
     store: SharedCheckpointer,
-    watch: Arc<RunObserver>,
+    observer: Arc<RunObserver>,
 }
 
 impl Checkpointer for TracedCheckpointer {
@@ -35,31 +38,31 @@ impl Checkpointer for TracedCheckpointer {
     delegate_checkpointer!(this => this.store; events, last_event_number, delete_events);
 
     async fn commit(&self, commit: &Commit) -> Result<()> {
-        let watch = &*self.watch;
-        let span = span(watch, commit);
+        let observer = &*self.observer;
+        let span = span(observer, commit);
         // Computing the size takes as long as serializing, so only on demand.
-        let bytes = (watch.metrics.is_some() || !span.is_disabled()).then(|| bytes_of(commit));
+        let bytes = (observer.metrics.is_some() || !span.is_disabled()).then(|| bytes_of(commit));
         span.record("superstep.checkpoint.bytes", bytes);
-        let started_at = watch.clock.now();
+        let started_at = observer.clock.now();
         let saved = self.store.commit(commit).instrument(span.clone()).await;
-        let took = watch.since(started_at);
+        let seconds = observer.since(started_at);
         match &saved {
-            Err(error) => record_commit_error(watch, &span, error),
-            Ok(()) if took > SLOW_COMMIT_SECONDS => {
-                warn!(target: "superstep", parent: &span, { superstep.took_seconds = took }, "slow commit");
+            Err(error) => record_commit_error(observer, &span, error),
+            Ok(()) if seconds > SLOW_COMMIT_SECONDS => {
+                warn!(target: "superstep", parent: &span, { superstep.took_seconds = seconds }, "slow commit");
             }
             Ok(()) => {}
         }
-        if let Some(metrics) = &watch.metrics {
-            metrics.committed(&watch.graph, took, bytes.filter(|_| saved.is_ok()).unwrap_or(0));
+        if let Some(metrics) = &observer.metrics {
+            metrics.committed(&observer.graph, seconds, bytes.filter(|_| saved.is_ok()).unwrap_or(0));
         }
         saved
     }
 }
 
-fn span(watch: &RunObserver, commit: &Commit) -> Span {
+fn span(observer: &RunObserver, commit: &Commit) -> Span {
     // There is no current span in the background: the span then belongs to the run.
-    let parent = Span::current().id().or_else(|| watch.span.id());
+    let parent = Span::current().id().or_else(|| observer.span.id());
     let checkpoint = commit.checkpoint.as_ref();
     debug_span!(
         target: "superstep",
@@ -74,10 +77,10 @@ fn span(watch: &RunObserver, commit: &Commit) -> Span {
     )
 }
 
-fn record_commit_error(watch: &RunObserver, span: &Span, commit_error: &Error) {
+fn record_commit_error(observer: &RunObserver, span: &Span, commit_error: &Error) {
     let code = commit_error.code();
     failed(span, &code.to_string());
-    let message = watch.message(commit_error);
+    let message = observer.message(commit_error);
     match code {
         // Another run holds the lease now.
         ErrorCode::ThreadBusy => {

@@ -13,24 +13,24 @@ use crate::engine::context::TaskContext;
 use crate::models::ModelCallBuilder;
 
 /// Executes a model call with telemetry.
-pub(crate) async fn traced_model_call(watch: Arc<RunObserver>, builder: ModelCallBuilder) -> Result<ChatResponse> {
+pub(crate) async fn traced_model_call(observer: Arc<RunObserver>, builder: ModelCallBuilder) -> Result<ChatResponse> {
     let (cx, info) = (builder.cx.clone(), builder.model.info());
     let span = span(&cx, &info, &builder.request);
-    if watch.content {
+    if observer.content {
         info!(target: "superstep", parent: &span, {
             gen_ai.input.messages = %request_content(&builder.redacted_request())
         }, "gen_ai.client.inference.operation.details");
     }
-    let started_at = watch.clock.now();
-    let answered = builder.execute().instrument(span.clone()).await;
-    match &answered {
-        Ok(response) => record_response(&cx, &watch, &span, response),
-        Err(error) => model_failed(&cx, &watch, &span, (&info, error)),
+    let started_at = observer.clock.now();
+    let result = builder.execute().instrument(span.clone()).await;
+    match &result {
+        Ok(response) => record_response(&cx, &observer, &span, response),
+        Err(error) => model_failed(&cx, &observer, &span, (&info, error)),
     }
-    if let Some(metrics) = &watch.metrics {
-        metrics.model_called(&info, watch.since(started_at));
+    if let Some(metrics) = &observer.metrics {
+        metrics.model_called(&info, observer.since(started_at));
     }
-    answered
+    result
 }
 
 fn span(cx: &TaskContext, info: &ModelInfo, request: &ChatRequest) -> Span {
@@ -57,7 +57,7 @@ fn span(cx: &TaskContext, info: &ModelInfo, request: &ChatRequest) -> Span {
     )
 }
 
-fn record_response(cx: &TaskContext, watch: &RunObserver, span: &Span, response: &ChatResponse) {
+fn record_response(cx: &TaskContext, observer: &RunObserver, span: &Span, response: &ChatResponse) {
     span.record("gen_ai.response.model", &*response.model.name);
     if let Some(usage) = &response.message.usage {
         span.record("gen_ai.usage.input_tokens", usage.input_tokens);
@@ -67,25 +67,25 @@ fn record_response(cx: &TaskContext, watch: &RunObserver, span: &Span, response:
         if let Some(cents) = cents {
             span.record("superstep.cost.cents", cents);
         }
-        if let Some(metrics) = &watch.metrics {
+        if let Some(metrics) = &observer.metrics {
             metrics.tokens(&response.model, usage, cents);
         }
     }
-    if watch.content {
+    if observer.content {
         info!(target: "superstep", parent: span, {
             gen_ai.output.messages = %RunObserver::redact_json(cx, response_content(response))
         }, "gen_ai.client.inference.operation.details");
     }
 }
 
-fn model_failed(cx: &TaskContext, watch: &RunObserver, span: &Span, (info, error): (&ModelInfo, &Error)) {
+fn model_failed(cx: &TaskContext, observer: &RunObserver, span: &Span, (info, error): (&ModelInfo, &Error)) {
     let code = error.code().to_string();
     failed(span, &code);
     warn!(target: "superstep", parent: span, {
         "error.type" = code, gen_ai.request.model = &*info.name, superstep.node = cx.node(),
-        error.message = watch.redacted_message(cx, error)
+        error.message = observer.redacted_message(cx, error)
     }, "model call failed");
-    if let Some(metrics) = &watch.metrics {
+    if let Some(metrics) = &observer.metrics {
         metrics.model_failed(info, &code);
     }
 }

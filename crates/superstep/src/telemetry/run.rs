@@ -17,31 +17,31 @@ use crate::run::builder::{RunEnd, RunSpec};
 pub(crate) async fn traced_run(mut call: Box<RunSpec>) -> Result<ErasedOutcome> {
     let graph = call.program.topology.name.clone();
     let clock = call.clock.clone().unwrap_or_else(|| system_environment().0.clone());
-    let watch = Arc::new(RunObserver::new(span(&graph, Span::current().id()), graph, &call.telemetry, clock));
-    call.observer = Some(watch.clone());
-    let started_at = watch.clock.now();
-    let mut going = RunSpanGuard { watch: &watch, started_at, is_over: false };
-    let ended = start_root(call).instrument(watch.span.clone()).await;
-    going.is_over = true;
-    watch.finish();
+    let observer = Arc::new(RunObserver::new(span(&graph, Span::current().id()), graph, &call.telemetry, clock));
+    call.observer = Some(observer.clone());
+    let started_at = observer.clock.now();
+    let mut run_guard = RunSpanGuard { observer: &observer, started_at, is_over: false };
+    let ended = start_root(call).instrument(observer.span.clone()).await;
+    run_guard.is_over = true;
+    observer.finish();
     match &ended {
         Ok(outcome) => {
             let name = status_name(&outcome.status);
-            watch.span.record("superstep.outcome", name);
-            watch.span.record("superstep.supersteps", outcome.supersteps);
-            watch.span.record("gen_ai.usage.input_tokens", outcome.usage.input_tokens());
-            watch.span.record("gen_ai.usage.output_tokens", outcome.usage.output_tokens());
+            observer.span.record("superstep.outcome", name);
+            observer.span.record("superstep.supersteps", outcome.supersteps);
+            observer.span.record("gen_ai.usage.input_tokens", outcome.usage.input_tokens());
+            observer.span.record("gen_ai.usage.output_tokens", outcome.usage.output_tokens());
             if let Some(cents) = outcome.usage.cost_cents() {
-                watch.span.record("superstep.cost.cents", cents);
+                observer.span.record("superstep.cost.cents", cents);
             }
-            info!(target: "superstep", parent: &watch.span, { superstep.outcome = name }, "run ended");
+            info!(target: "superstep", parent: &observer.span, { superstep.outcome = name }, "run ended");
         }
-        Err(error) => run_failed(&watch, error),
+        Err(error) => run_failed(&observer, error),
     }
-    if let Some(metrics) = &watch.metrics {
-        metrics.run_ended(&watch.graph, outcome_name(&ended), watch.since(started_at));
+    if let Some(metrics) = &observer.metrics {
+        metrics.run_ended(&observer.graph, outcome_name(&ended), observer.since(started_at));
         if let Err(error) = &ended {
-            metrics.run_failed(&watch.graph, &error.code().to_string());
+            metrics.run_failed(&observer.graph, &error.code().to_string());
         }
     }
     ended
@@ -49,7 +49,7 @@ pub(crate) async fn traced_run(mut call: Box<RunSpec>) -> Result<ErasedOutcome> 
 
 /// Guard of a running run. Records the run as cancelled if it is dropped before its end.
 struct RunSpanGuard<'a> {
-    watch: &'a RunObserver,
+    observer: &'a RunObserver,
     started_at: i64,
     /// True if the run has ended by itself.
     is_over: bool,
@@ -61,29 +61,29 @@ impl Drop for RunSpanGuard<'_> {
             return;
         }
         let name = failure_name(ErrorCode::Cancelled);
-        self.watch.finish();
-        self.watch.span.record("superstep.outcome", name);
-        if let Some(metrics) = &self.watch.metrics {
-            metrics.run_ended(&self.watch.graph, name, self.watch.since(self.started_at));
+        self.observer.finish();
+        self.observer.span.record("superstep.outcome", name);
+        if let Some(metrics) = &self.observer.metrics {
+            metrics.run_ended(&self.observer.graph, name, self.observer.since(self.started_at));
         }
     }
 }
 
 /// Runs a subgraph with telemetry.
 pub(crate) async fn traced_subgraph(
-    watch: &RunObserver,
+    observer: &RunObserver,
     work: impl Future<Output = Result<MachineOutcome>>,
 ) -> Result<MachineOutcome> {
-    let ended = work.instrument(watch.span.clone()).await;
-    watch.finish();
+    let ended = work.instrument(observer.span.clone()).await;
+    observer.finish();
     match &ended {
         Ok(MachineOutcome { end: MachineEnd::Failed(error), .. }) | Err(error) => {
-            watch.span.record("superstep.outcome", "failed");
-            failed(&watch.span, &error.code().to_string());
+            observer.span.record("superstep.outcome", "failed");
+            failed(&observer.span, &error.code().to_string());
         }
         Ok(outcome) => {
-            watch.span.record("superstep.outcome", end_name(&outcome.end));
-            watch.span.record("superstep.supersteps", outcome.supersteps);
+            observer.span.record("superstep.outcome", end_name(&outcome.end));
+            observer.span.record("superstep.supersteps", outcome.supersteps);
         }
     }
     ended
@@ -111,18 +111,18 @@ pub(super) fn span(graph: &str, parent: Option<Id>) -> Span {
     )
 }
 
-fn run_failed(watch: &RunObserver, error: &Error) {
+fn run_failed(observer: &RunObserver, error: &Error) {
     let code = error.code();
     let name = failure_name(code);
-    watch.span.record("superstep.outcome", name);
-    failed(&watch.span, &code.to_string());
-    let (node, message) = (error.location().node.as_deref(), watch.message(error));
+    observer.span.record("superstep.outcome", name);
+    failed(&observer.span, &code.to_string());
+    let (node, message) = (error.location().node.as_deref(), observer.message(error));
     // Not an error: the caller requested the cancellation.
     if code == ErrorCode::Cancelled {
-        return info!(target: "superstep", parent: &watch.span, { superstep.outcome = name }, "run ended");
+        return info!(target: "superstep", parent: &observer.span, { superstep.outcome = name }, "run ended");
     }
-    error!(target: "superstep", parent: &watch.span, {
-        "error.type" = %code, superstep.graph = %watch.graph, superstep.node = node, error.message = message
+    error!(target: "superstep", parent: &observer.span, {
+        "error.type" = %code, superstep.graph = %observer.graph, superstep.node = node, error.message = message
     }, "run failed");
 }
 

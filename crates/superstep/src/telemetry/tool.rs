@@ -22,25 +22,25 @@ pub(crate) struct ToolCallSpan<'a> {
 
 /// Executes a tool call with telemetry.
 pub(crate) async fn traced_tool_call(
-    watch: Arc<RunObserver>,
+    observer: Arc<RunObserver>,
     cx: TaskContext,
-    called: ToolCallSpan<'_>,
+    call: ToolCallSpan<'_>,
     work: impl Future<Output = Result<ToolCallResult, NodeError>>,
 ) -> Result<ToolCallResult, NodeError> {
-    let tool = called.tool.unwrap_or("unknown");
-    let span = span(&cx, tool, called.call);
-    if watch.content {
-        info!(target: "superstep", parent: &span, { gen_ai.tool.call.arguments = %RunObserver::redact_json(&cx, called.args.clone()) }, "tool \
+    let tool = call.tool.unwrap_or("unknown");
+    let span = span(&cx, tool, call.call);
+    if observer.content {
+        info!(target: "superstep", parent: &span, { gen_ai.tool.call.arguments = %RunObserver::redact_json(&cx, call.args.clone()) }, "tool \
              call started");
     }
-    let started_at = watch.clock.now();
+    let started_at = observer.clock.now();
     let completed = work.instrument(span.clone()).await;
     match &completed {
         Ok(completed) => {
             if let Some(failure) = completed.failure_name() {
-                tool_failed(&cx, &watch, &span, (tool, failure));
+                tool_failed(&cx, &observer, &span, (tool, failure));
             }
-            if watch.content {
+            if observer.content {
                 info!(target: "superstep", parent: &span, {
                     gen_ai.tool.call.result = %RunObserver::redact_json(&cx, completed.event_output())
                 }, "tool call finished");
@@ -48,10 +48,10 @@ pub(crate) async fn traced_tool_call(
         }
         // A stopped subgraph is not a failure.
         Err(error) if error.stopped.is_some() => {}
-        Err(error) => tool_failed(&cx, &watch, &span, (tool, &error.error().code().to_string())),
+        Err(error) => tool_failed(&cx, &observer, &span, (tool, &error.error().code().to_string())),
     }
-    if let Some(metrics) = &watch.metrics {
-        metrics.tool_called(tool, watch.since(started_at));
+    if let Some(metrics) = &observer.metrics {
+        metrics.tool_called(tool, observer.since(started_at));
     }
     completed
 }
@@ -71,12 +71,12 @@ fn span(cx: &TaskContext, tool: &str, call: &str) -> Span {
     )
 }
 
-fn tool_failed(cx: &TaskContext, watch: &RunObserver, span: &Span, (tool, failure): (&str, &str)) {
+fn tool_failed(cx: &TaskContext, observer: &RunObserver, span: &Span, (tool, failure): (&str, &str)) {
     failed(span, failure);
     warn!(target: "superstep", parent: span, {
         "error.type" = failure, gen_ai.tool.name = tool, superstep.node = cx.node()
     }, "tool call failed");
-    if let Some(metrics) = &watch.metrics {
+    if let Some(metrics) = &observer.metrics {
         metrics.tool_failed(tool, failure);
     }
 }

@@ -46,8 +46,8 @@ impl UsageTracker {
         let (graph, node, model) = (&cx.0.shared.program.topology.name, cx.node(), &response.model);
         let cents = self.cost(usage, model);
         let mut rows = lock(&self.rows);
-        let is_this = |row: &ModelUsage| row.graph == *graph && &*row.node == node && row.model == *model;
-        let index = rows.iter().position(is_this).unwrap_or(rows.len());
+        let is_same_model = |row: &ModelUsage| row.graph == *graph && &*row.node == node && row.model == *model;
+        let index = rows.iter().position(is_same_model).unwrap_or(rows.len());
         if index == rows.len() {
             rows.push(ModelUsage::none(graph, node, model));
         }

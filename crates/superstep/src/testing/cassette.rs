@@ -19,9 +19,9 @@ use crate::engine::context::lock;
 use crate::models::{RecordingModel, ReplayModel};
 
 /// Environment variable that enables recording.
-const RECORD: &str = "SUPERSTEP_RECORD";
-const MODELS: &str = "models.jsonl";
-const TOOLS: &str = "tools.jsonl";
+const RECORD_VARIABLE: &str = "SUPERSTEP_RECORD";
+const MODELS_FILE: &str = "models.jsonl";
+const TOOLS_FILE: &str = "tools.jsonl";
 
 /// Responses of models and tools of a run, in a folder: recorded once with the real ones, then replayed, so that the
 /// same run happens offline and without delays, with identical content.
@@ -39,9 +39,9 @@ const TOOLS: &str = "tools.jsonl";
 /// let real = ScriptedModel::new(["Noon."]); // in your program: a provider
 /// Cassette::record(&folder)?.model(real.clone())?.complete("How late is it?").await?;
 ///
-/// let again = Cassette::replay(&folder)?.model(real.clone())?;
-/// assert_eq!(again.complete("How late is it?").await?.message.text(), "Noon.");
-/// assert_eq!(real.requests().len(), 1); // asked once, when it was recorded
+/// let replay = Cassette::replay(&folder)?.model(real.clone())?;
+/// assert_eq!(replay.complete("How late is it?").await?.message.text(), "Noon.");
+/// assert_eq!(real.requests().len(), 1); // called once, while recording
 /// # let _ = std::fs::remove_dir_all(&folder);
 /// # Ok(()) }
 /// ```
@@ -49,7 +49,7 @@ const TOOLS: &str = "tools.jsonl";
 pub struct Cassette {
     folder: PathBuf,
     /// `None` during recording.
-    played: Option<Arc<Playback>>,
+    playback: Option<Arc<Playback>>,
 }
 
 /// State of the playback.
@@ -99,13 +99,13 @@ impl Cassette {
     /// Returns an error if the folder cannot be written.
     pub fn record(folder: impl Into<PathBuf>) -> Result<Self> {
         let folder = folder.into();
-        let begin = || {
+        let create_files = || {
             std::fs::create_dir_all(&folder)?;
-            std::fs::write(folder.join(MODELS), "")?;
-            std::fs::write(folder.join(TOOLS), "")
+            std::fs::write(folder.join(MODELS_FILE), "")?;
+            std::fs::write(folder.join(TOOLS_FILE), "")
         };
-        begin().map_err(|error| cassette_error(&folder, format!("failed to write: {error}")))?;
-        Ok(Self { folder, played: None })
+        create_files().map_err(|error| cassette_error(&folder, format!("failed to write: {error}")))?;
+        Ok(Self { folder, playback: None })
     }
 
     /// Replays the content of a folder.
@@ -114,20 +114,22 @@ impl Cassette {
     /// Returns an error if nothing was recorded there, or if it cannot be read.
     pub fn replay(folder: impl Into<PathBuf>) -> Result<Self> {
         let folder = folder.into();
-        let text = std::fs::read_to_string(folder.join(TOOLS)).map_err(|error| match error.kind() {
-            ErrorKind::NotFound => cassette_error(&folder, "the cassette does not exist".to_owned()).with_help(
-                format!("set {RECORD}=1 where the test uses `Cassette::open`, or record it with `Cassette::record`"),
-            ),
+        let text = std::fs::read_to_string(folder.join(TOOLS_FILE)).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => {
+                cassette_error(&folder, "the cassette does not exist".to_owned()).with_help(format!(
+                    "set {RECORD_VARIABLE}=1 where the test uses `Cassette::open`, or record it with `Cassette::record`"
+                ))
+            }
             _ => cassette_error(&folder, format!("failed to read: {error}")),
         })?;
         let mut results: BTreeMap<String, RecordedToolResult> = BTreeMap::new();
         for (number, line) in text.lines().enumerate() {
             let line: CassetteLine = serde_json::from_str(line)
-                .map_err(|error| cassette_error(&folder, format!("line {} of {TOOLS}: {error}", number + 1)))?;
+                .map_err(|error| cassette_error(&folder, format!("line {} of {TOOLS_FILE}: {error}", number + 1)))?;
             results.entry(key(&line.tool, &line.args)).or_default().outputs.push(line.outcome);
         }
-        let played = Playback { tools: Mutex::new(results), ..Playback::default() };
-        Ok(Self { folder, played: Some(Arc::new(played)) })
+        let playback = Playback { tools: Mutex::new(results), ..Playback::default() };
+        Ok(Self { folder, playback: Some(Arc::new(playback)) })
     }
 
     /// Records if the environment contains `SUPERSTEP_RECORD=1`, otherwise replays.
@@ -140,7 +142,7 @@ impl Cassette {
             reason = "tests have no settings file; the environment variable \
              configures them"
         )]
-        let is_recording = std::env::var(RECORD).is_ok_and(|value| value == "1");
+        let is_recording = std::env::var(RECORD_VARIABLE).is_ok_and(|value| value == "1");
         if is_recording { Self::record(folder) } else { Self::replay(folder) }
     }
 
@@ -149,15 +151,15 @@ impl Cassette {
     /// # Errors
     /// Returns an error if the cassette cannot be written or read.
     pub fn model(&self, model: impl Into<SharedModel>) -> Result<SharedModel> {
-        let (model, path) = (model.into(), self.folder.join(MODELS));
-        let Some(played) = &self.played else { return Ok(RecordingModel::open(model, path)?.into()) };
+        let (model, path) = (model.into(), self.folder.join(MODELS_FILE));
+        let Some(playback) = &self.playback else { return Ok(RecordingModel::open(model, path)?.into()) };
         let info = model.info();
         let name = format!("{}/{}", info.provider, info.name);
-        let mut models = lock(&played.models);
+        let mut models = lock(&playback.models);
         if let Some(existing) = models.get(&name) {
             return Ok(existing.clone());
         }
-        let replay: SharedModel = match ReplayModel::has(&path, &name)? {
+        let replay: SharedModel = match ReplayModel::has_model(&path, &name)? {
             true => ReplayModel::open_model(path, &name)?.into(),
             false => UnrecordedModel { info, folder: self.folder.clone() }.into(),
         };
@@ -175,14 +177,19 @@ impl Cassette {
     fn append_line(&self, line: &CassetteLine) -> Result<()> {
         let mut bytes = serde_json::to_vec(line).map_err(|error| cassette_error(&self.folder, error.to_string()))?;
         bytes.push(b'\n');
-        let append = || OpenOptions::new().append(true).open(self.folder.join(TOOLS))?.write_all(&bytes);
+        let append = || OpenOptions::new().append(true).open(self.folder.join(TOOLS_FILE))?.write_all(&bytes);
         append().map_err(|error| cassette_error(&self.folder, format!("failed to write: {error}")))
     }
 }
 
 impl std::fmt::Debug for Cassette {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Cassette({}, {})", self.folder.display(), if self.played.is_some() { "played" } else { "recorded" })
+        write!(
+            f,
+            "Cassette({}, {})",
+            self.folder.display(),
+            if self.playback.is_some() { "played" } else { "recorded" }
+        )
     }
 }
 
@@ -216,7 +223,7 @@ impl CassetteTool {
         let outcome = match &result {
             Ok(output) if output.command.is_some() => {
                 let fact = format!("`{}` returned a command, which cannot be recorded", self.spec.name);
-                return Err(passing(cassette_error(&self.cassette.folder, fact)));
+                return Err(passthrough_error(cassette_error(&self.cassette.folder, fact)));
             }
             Ok(output) => RecordedToolOutcome::Output {
                 message: output.content.clone().map(|content| Box::new(Message::tool("", content))),
@@ -228,7 +235,9 @@ impl CassetteTool {
             Err(error) if error.passthrough.is_some() => return result,
             Err(error) => RecordedToolOutcome::Failure { message: error.message.clone(), retryable: error.retryable },
         };
-        self.cassette.append_line(&CassetteLine { tool: self.spec.name.clone(), args, outcome }).map_err(passing)?;
+        self.cassette
+            .append_line(&CassetteLine { tool: self.spec.name.clone(), args, outcome })
+            .map_err(passthrough_error)?;
         result
     }
 
@@ -244,7 +253,7 @@ impl CassetteTool {
             recorded.and_then(|entry| Some((entry.outputs.get(entry.replayed)?.clone(), &mut entry.replayed)))
         else {
             let fact = format!("the call {}({args}) was not recorded, or was recorded fewer times", self.spec.name);
-            return Err(passing(cassette_error(&self.cassette.folder, fact).with_help("record it again")));
+            return Err(passthrough_error(cassette_error(&self.cassette.folder, fact).with_help("record it again")));
         };
         *count += 1;
         match entry {
@@ -266,9 +275,9 @@ impl Tool for CassetteTool {
     }
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
-        match &self.cassette.played {
+        match &self.cassette.playback {
             None => self.record(call).await,
-            Some(played) => self.replay(&played.tools, &call),
+            Some(playback) => self.replay(&playback.tools, &call),
         }
     }
 }
@@ -279,7 +288,7 @@ fn key(tool: &str, args: &Value) -> String {
 }
 
 /// Wraps an error that the model must not receive, because the test is wrong.
-fn passing(error: Error) -> ToolError {
+fn passthrough_error(error: Error) -> ToolError {
     let message = error.message().to_owned();
     ToolError { passthrough: Some(Box::new(crate::NodeError::from(error))), ..ToolError::new(message) }
 }

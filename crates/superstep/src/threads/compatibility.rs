@@ -13,14 +13,14 @@ use super::Threads;
 use crate::graph::program::{Program, SubgraphPersistence};
 
 /// Page size in threads.
-const PAGE: usize = 100;
-/// Maximum number of checkpoints in memory.
-const HELD: usize = 16;
+const THREAD_PAGE: usize = 100;
+/// Page size in checkpoints, which are held in memory.
+const CHECKPOINT_PAGE: usize = 16;
 
 /// Scope of a compatibility check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CheckDepth {
-    /// The latest one, from which a run continues.
+    /// The latest checkpoint, from which a run continues.
     #[default]
     Newest,
     /// All checkpoints, from which a fork may continue.
@@ -85,12 +85,12 @@ impl<S: GraphState, C: Send + Sync + 'static> Threads<S, C> {
     /// # graph.add_edge(START, one).add_edge(one, END).checkpointer(MemoryCheckpointer::new());
     /// # let graph = graph.compile()?;
     /// # graph.invoke(Count::input().n(0_u64)).thread("t").await?;
-    /// let checked = graph.threads().check_compatibility(CheckDepth::Newest, |thread, finding| {
-    ///     if let ThreadCompatibility::Incompatible { error, .. } = finding {
+    /// let report = graph.threads().check_compatibility(CheckDepth::Newest, |thread, result| {
+    ///     if let ThreadCompatibility::Incompatible { error, .. } = result {
     ///         eprintln!("{thread}: {error}");
     ///     }
     /// }).await?;
-    /// assert_eq!((checked.current, checked.incompatible), (1, 0));
+    /// assert_eq!((report.current, report.incompatible), (1, 0));
     /// # Ok::<(), superstep::Error>(()) }).unwrap();
     /// ```
     ///
@@ -102,23 +102,23 @@ impl<S: GraphState, C: Send + Sync + 'static> Threads<S, C> {
         mut each: impl FnMut(&ThreadId, &ThreadCompatibility) + std::marker::Send,
     ) -> Result<CompatibilityReport> {
         let checkpointer = self.require_checkpointer()?;
-        let (mut checked, mut after) = (CompatibilityReport::default(), None);
+        let (mut report, mut after) = (CompatibilityReport::default(), None);
         loop {
-            let page = checkpointer.threads(&ThreadsQuery { after, limit: Some(PAGE) }).await?;
+            let page = checkpointer.threads(&ThreadsQuery { after, limit: Some(THREAD_PAGE) }).await?;
             for thread in &page {
                 let checker = ThreadChecker { checkpointer, thread, depth };
-                let finding = checker.at(&self.graph.program).await?;
-                match &finding {
-                    ThreadCompatibility::Current => checked.current += 1,
-                    ThreadCompatibility::NeedsMigration { .. } => checked.needs_migration += 1,
-                    ThreadCompatibility::Incompatible { .. } => checked.incompatible += 1,
-                    ThreadCompatibility::OtherGraph { .. } => checked.other_graphs += 1,
+                let result = checker.check(&self.graph.program).await?;
+                match &result {
+                    ThreadCompatibility::Current => report.current += 1,
+                    ThreadCompatibility::NeedsMigration { .. } => report.needs_migration += 1,
+                    ThreadCompatibility::Incompatible { .. } => report.incompatible += 1,
+                    ThreadCompatibility::OtherGraph { .. } => report.other_graphs += 1,
                 }
-                each(thread, &finding);
+                each(thread, &result);
             }
             match page.last() {
-                Some(last) if page.len() == PAGE => after = Some(last.clone()),
-                _ => return Ok(checked),
+                Some(last) if page.len() == THREAD_PAGE => after = Some(last.clone()),
+                _ => return Ok(report),
             }
         }
     }
@@ -132,7 +132,7 @@ struct ThreadChecker<'a> {
 }
 
 impl ThreadChecker<'_> {
-    async fn at(&self, program: &Program) -> Result<ThreadCompatibility> {
+    async fn check(&self, program: &Program) -> Result<ThreadCompatibility> {
         let root = CheckpointNamespace::root();
         let newest = match self.checkpointer.load(self.thread, &root, CheckpointSelector::Latest).await {
             Ok(Some(newest)) => newest,
@@ -142,18 +142,18 @@ impl ThreadChecker<'_> {
         if newest.checkpoint.graph != program.topology.name {
             return Ok(ThreadCompatibility::OtherGraph { graph: newest.checkpoint.graph.to_string() });
         }
-        let mut finding = self.graph(program, &root, newest).await?;
+        let mut result = self.check_graph(program, &root, newest).await?;
         for namespace in
             self.checkpointer.namespaces(self.thread).await?.iter().filter(|namespace| !namespace.is_root())
         {
-            if matches!(finding, ThreadCompatibility::Incompatible { .. }) {
-                return Ok(finding);
+            if matches!(result, ThreadCompatibility::Incompatible { .. }) {
+                return Ok(result);
             }
             if let Some((inner, newest)) = self.find_subgraph(program, namespace).await? {
-                finding = worse(finding, self.graph(inner, namespace, newest).await?);
+                result = more_severe(result, self.check_graph(inner, namespace, newest).await?);
             }
         }
-        Ok(finding)
+        Ok(result)
     }
 
     /// Returns a subgraph with its latest checkpoint, unless no run will continue it.
@@ -163,7 +163,7 @@ impl ThreadChecker<'_> {
         path: &CheckpointNamespace,
     ) -> Result<Option<(&'p Program, CheckpointTuple)>> {
         let (mut program, mut parent_namespace) = (program, CheckpointNamespace::root());
-        let mut is_gone = false;
+        let mut is_obsolete = false;
         for segment in path.as_str().split('|') {
             let name = segment.split(':').next().unwrap_or(segment);
             let Some(id) = program.topology.find_node(name) else { return Ok(None) };
@@ -171,25 +171,26 @@ impl ThreadChecker<'_> {
             if inner.settings.persistence != SubgraphPersistence::PerThread && self.depth == CheckDepth::Newest {
                 let outer = self.checkpointer.load(self.thread, &parent_namespace, CheckpointSelector::Latest).await?;
                 let spec = program.topology.node(id);
-                let is_due = |outer: CheckpointTuple| is_due(&parent_namespace, spec, &outer.checkpoint, segment);
-                is_gone |= !outer.is_some_and(is_due);
+                let is_scheduled =
+                    |outer: CheckpointTuple| is_scheduled(&parent_namespace, spec, &outer.checkpoint, segment);
+                is_obsolete |= !outer.is_some_and(is_scheduled);
             }
             (program, parent_namespace) = (inner, parent_namespace.child(segment));
         }
         let newest = self.checkpointer.load(self.thread, path, CheckpointSelector::Latest).await?;
-        Ok(newest.filter(|_| !is_gone).map(|newest| (program, newest)))
+        Ok(newest.filter(|_| !is_obsolete).map(|newest| (program, newest)))
     }
 
-    async fn graph(
+    async fn check_graph(
         &self,
         program: &Program,
         namespace: &CheckpointNamespace,
         newest: CheckpointTuple,
     ) -> Result<ThreadCompatibility> {
         let mut before = newest.checkpoint.id;
-        let mut finding = checkpoint_compatibility(program, namespace, newest)?;
-        while self.depth == CheckDepth::History && !matches!(finding, ThreadCompatibility::Incompatible { .. }) {
-            let query = HistoryQuery { before: Some(before), limit: Some(HELD), ..HistoryQuery::default() };
+        let mut result = checkpoint_compatibility(program, namespace, newest)?;
+        while self.depth == CheckDepth::History && !matches!(result, ThreadCompatibility::Incompatible { .. }) {
+            let query = HistoryQuery { before: Some(before), limit: Some(CHECKPOINT_PAGE), ..HistoryQuery::default() };
             let page = match self.checkpointer.history(self.thread, namespace, &query).await {
                 Ok(page) => page,
                 Err(error) => return unreadable(before, namespace, error),
@@ -197,15 +198,15 @@ impl ThreadChecker<'_> {
             let Some(oldest) = page.last() else { break };
             before = oldest.checkpoint.id;
             for loaded in page {
-                finding = worse(finding, checkpoint_compatibility(program, namespace, loaded)?);
+                result = more_severe(result, checkpoint_compatibility(program, namespace, loaded)?);
             }
         }
-        Ok(finding)
+        Ok(result)
     }
 }
 
 /// Returns true if the task that a namespace segment names is still scheduled.
-fn is_due(
+fn is_scheduled(
     parent_namespace: &CheckpointNamespace,
     node: &superstep_core::graph::NodeSpec,
     outer: &Checkpoint,
@@ -236,7 +237,7 @@ fn unreadable(checkpoint: CheckpointId, namespace: &CheckpointNamespace, error: 
     }
 }
 
-fn worse(one: ThreadCompatibility, other: ThreadCompatibility) -> ThreadCompatibility {
+fn more_severe(one: ThreadCompatibility, other: ThreadCompatibility) -> ThreadCompatibility {
     match (one, other) {
         (ThreadCompatibility::NeedsMigration { from: one }, ThreadCompatibility::NeedsMigration { from: other }) => {
             ThreadCompatibility::NeedsMigration { from: one.min(other) }

@@ -32,7 +32,7 @@ impl<S: GraphState, C: Send + Sync + 'static> Threads<S, C> {
             Ok(JournalEvent {
                 number: stored.number,
                 run: stored.run,
-                event: stored.payload.to_json().map_err(unread)?,
+                event: stored.payload.to_json().map_err(corrupt_event)?,
             })
         });
         events.collect()
@@ -47,6 +47,6 @@ impl<S: GraphState, C: Send + Sync + 'static> Threads<S, C> {
     }
 }
 
-fn unread(error: superstep_core::validation_error::ValidationError) -> superstep_core::error::Error {
+fn corrupt_event(error: superstep_core::validation_error::ValidationError) -> superstep_core::error::Error {
     superstep_core::error::Error::internal(error.to_string())
 }

@@ -46,8 +46,8 @@ impl<S: GraphState, C: Send + Sync + 'static> Threads<S, C> {
     /// # graph.add_edge(START, one).add_edge(one, END).checkpointer(MemoryCheckpointer::new());
     /// # let graph = graph.compile()?;
     /// # graph.invoke(Count::input().n(0_u64)).thread("t").await?;
-    /// let would = graph.threads().prune_all(&Retention::keep_last(1).dry_run(), |_, _| {}).await?;
-    /// assert_eq!((would.threads, would.checkpoints), (1, 1));
+    /// let summary = graph.threads().prune_all(&Retention::keep_last(1).dry_run(), |_, _| {}).await?;
+    /// assert_eq!((summary.threads, summary.checkpoints), (1, 1));
     /// # Ok::<(), superstep::Error>(()) }).unwrap();
     /// ```
     ///

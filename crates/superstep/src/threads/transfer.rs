@@ -53,22 +53,22 @@ impl TransferReport {
 /// use superstep::prelude::*;
 /// use superstep::transfer::{self, ImportName};
 /// # #[derive(GraphState, Clone, Serialize, Deserialize)]
-/// # struct Talk { #[reduce(append)] log: Vec<String> }
+/// # struct Chat { #[reduce(append)] log: Vec<String> }
 ///
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> superstep::Result<()> {
 /// let (here, there) = (MemoryCheckpointer::new(), MemoryCheckpointer::new());
-/// # let mut graph = StateGraph::<Talk>::new("talk");
-/// # let hear = graph.add_node("hear", || Talk::update().log("heard"));
-/// # graph.add_edge(START, hear).add_edge(hear, END);
-/// let talk = graph.checkpointer(here.clone()).compile()?;
-/// talk.invoke(Talk::input().log("hi")).thread("ann").await?;
+/// # let mut graph = StateGraph::<Chat>::new("chat");
+/// # let answer = graph.add_node("answer", || Chat::update().log("hello"));
+/// # graph.add_edge(START, answer).add_edge(answer, END);
+/// let chat = graph.checkpointer(here.clone()).compile()?;
+/// chat.invoke(Chat::input().log("hi")).thread("ann").await?;
 ///
 /// let mut file = Vec::new();
 /// transfer::export(here, "ann", &mut file).await?;
 /// let report = transfer::import(there.clone(), &file[..], ImportName::As("ann-2".into())).await?;
 /// assert_eq!(report.checkpoints, 2);
-/// assert_eq!(talk.threads().checkpointer(there).get_state("ann-2").await?.state.log, ["hi", "heard"]);
+/// assert_eq!(chat.threads().checkpointer(there).get_state("ann-2").await?.state.log, ["hi", "hello"]);
 /// # Ok(()) }
 /// ```
 ///
@@ -153,7 +153,7 @@ async fn export_to(
     let (mut file, mut graphs) =
         (ExportFile { out, writer, report: TransferReport::new(thread.clone()) }, BTreeSet::new());
     file.put(&first)?;
-    let walked = store.export_thread(thread, |copied| {
+    let exporting = store.export_thread(thread, |copied| {
         let line = file.writer.checkpoint(&copied)?;
         file.put(&line)?;
         file.report.checkpoints += 1;
@@ -161,7 +161,7 @@ async fn export_to(
         graphs.insert(copied.checkpoint.namespace);
         Ok(())
     });
-    walked.await?;
+    exporting.await?;
     file.report.graphs = graphs.len();
     let last = file.writer.finish()?;
     file.put(&last)?;

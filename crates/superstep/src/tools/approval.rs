@@ -13,7 +13,7 @@ use superstep_core::message::ToolCall;
 
 use super::call::{CallDecision, failure};
 use super::error_handling::ToolFailureKind;
-use super::policy::{APPROVAL_INTERRUPT_NAME, Approval, answer_schema, approval_payload, hash};
+use super::policy::{APPROVAL_INTERRUPT_NAME, Approval, approval_payload, approval_schema, hash};
 use super::tool_set::RegisteredTool;
 use crate::engine::context::TaskContext;
 use crate::graph::output::NodeError;
@@ -29,7 +29,7 @@ pub(super) struct PendingApproval<'a> {
 
 impl PendingApproval<'_> {
     /// Returns the context of the subtask in which the interrupt is raised.
-    fn part(&self, cx: &TaskContext) -> TaskContext {
+    fn subtask(&self, cx: &TaskContext) -> TaskContext {
         cx.subtask(&format!("approve {}", self.name), None)
     }
 
@@ -38,7 +38,7 @@ impl PendingApproval<'_> {
     }
 
     fn schema(&self) -> Value {
-        answer_schema(&hash(&self.call.name, &self.args))
+        approval_schema(&hash(&self.call.name, &self.args))
     }
 
     /// Converts the approval to a decision about the call.
@@ -69,16 +69,16 @@ pub(super) async fn interrupt_per_call(
     cx: &TaskContext,
     calls: Vec<PendingApproval<'_>>,
 ) -> Result<Vec<Option<CallDecision>>, NodeError> {
-    let mut verdicts = Vec::new();
+    let mut decisions = Vec::new();
     for call in calls {
-        let part = call.part(cx);
+        let subtask = call.subtask(cx);
         let text = format!("Approve this call of `{}`?", call.call.name);
-        let resume_value = raise_interrupt(&part, call.payload(), &text, call.schema()).await?;
-        cx.0.cell.add_interrupts(part.0.cell.take_interrupts());
+        let resume_value = raise_interrupt(&subtask, call.payload(), &text, call.schema()).await?;
+        cx.0.cell.add_interrupts(subtask.0.cell.take_interrupts());
         let approval = resume_value.map(serde_json::from_value).transpose()?;
-        verdicts.push(approval.map(|approval| call.apply_approval(approval)));
+        decisions.push(approval.map(|approval| call.apply_approval(approval)));
     }
-    Ok(verdicts)
+    Ok(decisions)
 }
 
 /// Returns true if a call that requires no approval any more has an earlier decision, which still applies.
@@ -86,7 +86,7 @@ pub(super) async fn has_earlier_decision(cx: &TaskContext, call: &PendingApprova
     if cx.resume_values().is_none() {
         return Ok(false);
     }
-    Ok(raise_interrupt(&call.part(cx), Value::Null, "", Value::Null).await?.is_some())
+    Ok(raise_interrupt(&call.subtask(cx), Value::Null, "", Value::Null).await?.is_some())
 }
 
 /// Raises one interrupt for all calls, whose resume value is a list in the same order; the result is `None` while it
@@ -99,9 +99,9 @@ pub(super) async fn interrupt_for_all(
         return Ok(Vec::new());
     }
     let payloads: Vec<Value> = calls.iter().map(PendingApproval::payload).collect();
-    let forms: Vec<Value> = calls.iter().map(PendingApproval::schema).collect();
+    let schemas: Vec<Value> = calls.iter().map(PendingApproval::schema).collect();
     let count = calls.len();
-    let schema = json!({ "type": "array", "prefixItems": forms, "minItems": count, "maxItems": count });
+    let schema = json!({ "type": "array", "prefixItems": schemas, "minItems": count, "maxItems": count });
     let Some(resume_value) = raise_interrupt(cx, payloads.into(), "Approve these tool calls?", schema).await? else {
         return Ok(calls.into_iter().map(|_| None).collect());
     };

@@ -13,7 +13,7 @@ use superstep_core::tool::{ToolError, ToolSpec};
 use superstep_core::types::JsonSchemaValidator;
 
 /// Maximum number of errors listed per call.
-const PROBLEMS: usize = 10;
+const MAX_ERRORS: usize = 10;
 
 /// A type of tool arguments: deserializable from JSON, with a JSON Schema.
 #[diagnostic::on_unimplemented(
@@ -92,13 +92,13 @@ pub(super) fn validator(spec: &ToolSpec) -> Option<JsonSchemaValidator> {
 
 /// Validates arguments with an existing validator. See [`check_arguments`].
 pub(super) fn check(spec: &ToolSpec, schema: Option<&JsonSchemaValidator>, args: &Value) -> Result<(), ToolError> {
-    let named = args.as_object();
-    let mut diagnostics = named.map(|named| unknown(&spec.input_schema, named)).unwrap_or_default();
-    diagnostics.extend(named.into_iter().flat_map(|named| missing(&spec.input_schema, named)));
-    let has_named = !diagnostics.is_empty();
+    let object = args.as_object();
+    let mut diagnostics = object.map(|object| unknown(&spec.input_schema, object)).unwrap_or_default();
+    diagnostics.extend(object.into_iter().flat_map(|object| missing(&spec.input_schema, object)));
+    let has_name_errors = !diagnostics.is_empty();
     let errors = schema.map(|schema| schema.errors_without_values(args)).unwrap_or_default();
     // Errors about the top-level object repeat the unknown and missing names above.
-    let errors = errors.into_iter().filter(|error| !(has_named && error.pointer.is_empty()));
+    let errors = errors.into_iter().filter(|error| !(has_name_errors && error.pointer.is_empty()));
     diagnostics.extend(errors.map(|error| match error.pointer.strip_prefix('/') {
         Some(path) => format!("`{path}`: {}", error.message),
         None => error.message,
@@ -106,8 +106,8 @@ pub(super) fn check(spec: &ToolSpec, schema: Option<&JsonSchemaValidator>, args:
     if diagnostics.is_empty() {
         return Ok(());
     }
-    if diagnostics.len() > PROBLEMS {
-        let more = diagnostics.split_off(PROBLEMS).len();
+    if diagnostics.len() > MAX_ERRORS {
+        let more = diagnostics.split_off(MAX_ERRORS).len();
         diagnostics.push(format!("and {more} more"));
     }
     Err(ToolError::new(format!("invalid arguments for `{}`: {}", spec.name, diagnostics.join("; "))))

@@ -20,7 +20,7 @@ impl AtMostOnceMarker {
     pub(super) async fn mark_started(&self) -> Result<bool, NodeError> {
         let mut run = 0;
         while self.cx.is_recorded(&self.started_key(run)) {
-            if !self.cx.is_recorded(&self.waits(run)) {
+            if !self.cx.is_recorded(&self.interrupted_key(run)) {
                 return Ok(false);
             }
             run += 1;
@@ -33,7 +33,7 @@ impl AtMostOnceMarker {
     pub(super) async fn mark_interrupted(&self) -> Result<(), NodeError> {
         let last_started = (0..).take_while(|run| self.cx.is_recorded(&self.started_key(*run))).last();
         match last_started {
-            Some(run) => self.mark(&self.waits(run)).await,
+            Some(run) => self.mark(&self.interrupted_key(run)).await,
             None => Ok(()),
         }
     }
@@ -46,7 +46,7 @@ impl AtMostOnceMarker {
         format!("{} begun {run}", self.key)
     }
 
-    fn waits(&self, run: u32) -> String {
+    fn interrupted_key(&self, run: u32) -> String {
         format!("{} waits {run}", self.key)
     }
 }

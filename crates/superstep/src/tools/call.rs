@@ -54,10 +54,10 @@ pub(super) struct ToolCallJob<'a> {
     pub(super) node: &'a ToolNode,
     pub(super) call: &'a ToolCall,
     pub(super) cx: TaskContext,
-    pub(super) turn: &'a PendingToolCalls,
-    pub(super) redacting: CallRedaction,
+    pub(super) pending_calls: &'a PendingToolCalls,
+    pub(super) redaction: CallRedaction,
     /// At-most-once marker, if the call must not be repeated.
-    pub(super) marks: Option<AtMostOnceMarker>,
+    pub(super) marker: Option<AtMostOnceMarker>,
 }
 
 /// A call without a result.
@@ -69,33 +69,34 @@ enum CallError {
 
 impl ToolCallJob<'_> {
     /// Executes a decision.
-    pub(super) async fn resolve(self, verdict: CallDecision) -> Result<ToolCallResult, NodeError> {
-        let Some(watch) = self.cx.0.shared.observer.clone() else { return self.execute(verdict).await };
-        let exists = !matches!(&verdict, CallDecision::Fail(failure) if failure.kind == ToolFailureKind::UnknownTool);
+    pub(super) async fn resolve(self, decision: CallDecision) -> Result<ToolCallResult, NodeError> {
+        let Some(observer) = self.cx.0.shared.observer.clone() else { return self.execute(decision).await };
+        let is_known_tool =
+            !matches!(&decision, CallDecision::Fail(failure) if failure.kind == ToolFailureKind::UnknownTool);
         let ToolCall { id, name, args, .. } = self.call;
-        let called = ToolCallSpan { tool: exists.then_some(name), call: id, args };
-        let work = self.execute(verdict);
-        let completed = Box::pin(traced_tool_call(watch.clone(), self.cx.clone(), called, work)).await;
-        watch.redacted(&self.redacting.counts());
+        let call_span = ToolCallSpan { tool: is_known_tool.then_some(name), call: id, args };
+        let work = self.execute(decision);
+        let completed = Box::pin(traced_tool_call(observer.clone(), self.cx.clone(), call_span, work)).await;
+        observer.redacted(&self.redaction.counts());
         completed
     }
 
-    async fn execute(&self, verdict: CallDecision) -> Result<ToolCallResult, NodeError> {
+    async fn execute(&self, decision: CallDecision) -> Result<ToolCallResult, NodeError> {
         let (emitter, started_at) =
-            (ToolEventEmitter::new(&self.cx, self.call, self.redacting.redaction()), self.cx.now());
+            (ToolEventEmitter::new(&self.cx, self.call, self.redaction.redaction()), self.cx.now());
         let frame = |job: &Self| CallFrame {
             call: job.call,
-            turn: job.turn,
+            pending_calls: job.pending_calls,
             field: &job.node.field,
-            cap: job.node.max_result_bytes,
+            max_bytes: job.node.max_result_bytes,
             duration: Duration::from_micros(job.cx.now().saturating_sub(started_at).try_into().unwrap_or(0)),
             id: job.cx.new_id(),
-            redacted: job.redacting.counts(),
+            redacted: job.redaction.counts(),
         };
-        let (registered, args) = match verdict {
+        let (registered, args) = match decision {
             CallDecision::Reject(reason) => return Ok(frame(self).rejected(&reason)),
             CallDecision::Fail(failure) => {
-                let failure = self.redacting.failure(failure);
+                let failure = self.redaction.failure(failure);
                 emitter.started(self.call).await;
                 emitter.failed(&failure.text, 1, false).await;
                 return self.failed(&frame(self), failure);
@@ -103,8 +104,8 @@ impl ToolCallJob<'_> {
             CallDecision::Run(registered, args) => (registered, args),
         };
         emitter.started(self.call).await;
-        if let Some(marks) = &self.marks
-            && !marks.mark_started().await?
+        if let Some(marker) = &self.marker
+            && !marker.mark_started().await?
         {
             let text = format!(
                 "outcome of `{}` is unknown: the process ended while it ran, and it is not run again",
@@ -141,7 +142,7 @@ impl ToolCallJob<'_> {
     }
 
     fn failure(&self, kind: ToolFailureKind, text: String) -> ToolFailure {
-        self.redacting.failure(failure(self.call, kind, text))
+        self.redaction.failure(failure(self.call, kind, text))
     }
 
     async fn attempts(
@@ -165,9 +166,9 @@ impl ToolCallJob<'_> {
                 ended => return ended,
             };
             // A panic and invalid arguments would repeat.
-            let may_help = matches!(failure.kind, ToolFailureKind::Failed | ToolFailureKind::TimedOut)
+            let can_retry = matches!(failure.kind, ToolFailureKind::Failed | ToolFailureKind::TimedOut)
                 && (failure.retryable || self.node.safe_retries.is_none());
-            let will_retry = may_help && attempt <= retries;
+            let will_retry = can_retry && attempt <= retries;
             emitter.failed(&failure.text, attempt, will_retry).await;
             if !will_retry {
                 return Err(CallError::Failure(failure));
@@ -184,7 +185,7 @@ impl ToolCallJob<'_> {
         let is_safe = spec.annotations.read_only || spec.annotations.idempotent;
         match self.node.safe_retries {
             // A call that runs at most once is not retried after an error either.
-            _ if self.marks.is_some() => 0,
+            _ if self.marker.is_some() => 0,
             None => spec.retries,
             Some(retries) if is_safe => retries,
             Some(_) => 0,
@@ -208,9 +209,9 @@ impl ToolCallJob<'_> {
             match catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context))) {
                 Ok(Poll::Ready(Ok(output))) => {
                     let schema = &self.cx.0.shared.program.topology.schema;
-                    return Poll::Ready(Ok(self.redacting.output(schema, output)));
+                    return Poll::Ready(Ok(self.redaction.output(schema, output)));
                 }
-                Ok(Poll::Ready(Err(error))) => return Poll::Ready(Err(self.call_error(self.redacting.error(error)))),
+                Ok(Poll::Ready(Err(error))) => return Poll::Ready(Err(self.call_error(self.redaction.error(error)))),
                 // Access to a hidden field unwinds to the executor, which reports it.
                 Err(panic) if panic.is::<ValidationError>() => resume_unwind(panic),
                 Err(panic) => return Poll::Ready(Err(CallError::Failure(self.panicked(&*panic)))),
@@ -232,8 +233,8 @@ impl ToolCallJob<'_> {
     }
 
     fn call_error(&self, error: ToolError) -> CallError {
-        let ToolError { message, retryable, cause, passthrough: passes } = error;
-        match passes.map(|passthrough| passthrough.downcast::<NodeError>()) {
+        let ToolError { message, retryable, cause, passthrough } = error;
+        match passthrough.map(|passthrough| passthrough.downcast::<NodeError>()) {
             Some(Ok(error)) => return CallError::Passthrough(*error),
             Some(Err(passthrough)) if passthrough.is::<InvalidArgs>() => {
                 let text = format!("invalid arguments for `{}`: {message}", self.call.name);
@@ -242,8 +243,8 @@ impl ToolCallJob<'_> {
             Some(Err(_)) => return CallError::Passthrough(NodeError::new(message)),
             None => {}
         }
-        let stops = cause.as_ref().and_then(|cause| cause.downcast_ref::<Error>());
-        if let Some(error) = stops.filter(|error| error.code() == ErrorCode::Cancelled) {
+        let core_error = cause.as_ref().and_then(|cause| cause.downcast_ref::<Error>());
+        if let Some(error) = core_error.filter(|error| error.code() == ErrorCode::Cancelled) {
             return CallError::Passthrough(error.clone().into());
         }
         let failure = self.failure(ToolFailureKind::Failed, format!("`{}` failed: {message}", self.call.name));
@@ -254,7 +255,7 @@ impl ToolCallJob<'_> {
     fn panicked(&self, panic: &(dyn std::any::Any + Send)) -> ToolFailure {
         let cause = Error::new(ErrorCode::NodeFailed, format!("the tool panicked: {}", panic_message(panic)));
         let failure = self.failure(ToolFailureKind::Panicked, format!("`{}` panicked", self.call.name));
-        self.redacting.failure(ToolFailure { cause: Some(Arc::new(cause)), ..failure })
+        self.redaction.failure(ToolFailure { cause: Some(Arc::new(cause)), ..failure })
     }
 }
 

@@ -22,8 +22,8 @@ pub struct ToolContext {
 }
 
 impl ToolContext {
-    pub(super) fn of(call: &ToolInvocation) -> Self {
-        let cx = call.task_context.as_ref().and_then(|host| host.downcast_ref::<TaskContext>()).cloned();
+    pub(super) fn from_invocation(call: &ToolInvocation) -> Self {
+        let cx = call.task_context.as_ref().and_then(|context| context.downcast_ref::<TaskContext>()).cloned();
         Self { id: call.id.as_str().into(), progress: call.progress.clone(), cx }
     }
 
@@ -97,7 +97,7 @@ impl FromToolCall for ToolContext {
     }
 }
 
-macro_rules! taken_as_by_nodes {
+macro_rules! from_task_context {
     ($($name:ty),*) => {$(
         impl FromToolCall for $name {
             fn from_call(cx: &ToolContext) -> Result<Self, NodeError> {
@@ -106,23 +106,23 @@ macro_rules! taken_as_by_nodes {
         }
     )*};
 }
-taken_as_by_nodes!(TaskContext, TaskInfo, StreamWriter, Interrupts, SharedStore);
+from_task_context!(TaskContext, TaskInfo, StreamWriter, Interrupts, SharedStore);
 
 impl<S: Send + Sync + 'static> FromToolCall for View<S> {
     fn from_call(cx: &ToolContext) -> Result<Self, NodeError> {
         let state = cx.task()?.view().clone().downcast();
-        state.map(Self::new).map_err(|_| another("state", type_name::<S>(), ErrorCode::InvalidGraph))
+        state.map(Self::new).map_err(|_| type_mismatch("state", type_name::<S>(), ErrorCode::InvalidGraph))
     }
 }
 
 impl<C: Send + Sync + 'static> FromToolCall for RunContext<C> {
     fn from_call(cx: &ToolContext) -> Result<Self, NodeError> {
         let context = <Self as FromTask<(), C>>::from_task(cx.task()?);
-        context.map_err(|_| another("context", type_name::<C>(), ErrorCode::MissingContext))
+        context.map_err(|_| type_mismatch("context", type_name::<C>(), ErrorCode::MissingContext))
     }
 }
 
-fn another(kind: &str, expected: &str, code: ErrorCode) -> NodeError {
+fn type_mismatch(kind: &str, expected: &str, code: ErrorCode) -> NodeError {
     Error::new(code, format!("the tool requires the {kind} `{expected}`, but the graph has a different one"))
         .with_help("use the tool in a graph with that type")
         .into()

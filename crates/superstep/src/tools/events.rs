@@ -18,7 +18,7 @@ use crate::events::event::{EventPublisher, ToolEvent, ToolExecution};
 pub(super) struct ToolEventEmitter(Option<Arc<EmitterInner>>);
 
 struct EmitterInner {
-    sink: EventPublisher,
+    publisher: EventPublisher,
     cx: TaskContext,
     run: Arc<ToolExecution>,
     redaction: Option<Redaction>,
@@ -28,8 +28,8 @@ impl ToolEventEmitter {
     pub(super) fn new(cx: &TaskContext, call: &ToolCall, redaction: Option<&Redaction>) -> Self {
         let shared = &cx.0.shared;
         let publisher =
-            shared.publisher.as_ref().filter(|sink| sink.is_wanted(|interest| interest.model_and_tool_calls));
-        Self(publisher.cloned().map(|sink| {
+            shared.publisher.as_ref().filter(|publisher| publisher.is_wanted(|filter| filter.model_and_tool_calls));
+        Self(publisher.cloned().map(|publisher| {
             let run = ToolExecution {
                 id: RunId::from_bits(shared.environment.new_id()),
                 node: cx.node().into(),
@@ -38,7 +38,7 @@ impl ToolEventEmitter {
                 tool: call.name.clone(),
                 call: call.id.clone(),
             };
-            Arc::new(EmitterInner { sink, cx: cx.clone(), run: Arc::new(run), redaction: redaction.cloned() })
+            Arc::new(EmitterInner { publisher, cx: cx.clone(), run: Arc::new(run), redaction: redaction.cloned() })
         }))
     }
 
@@ -65,7 +65,7 @@ impl ToolEventEmitter {
 
     async fn emit(&self, event: impl FnOnce() -> ToolEvent) {
         if let Some(emitter) = &self.0 {
-            emitter.sink.tool(&emitter.cx, &emitter.run, event()).await;
+            emitter.publisher.tool(&emitter.cx, &emitter.run, event()).await;
         }
     }
 }
@@ -74,6 +74,6 @@ impl ProgressListener for EmitterInner {
     fn on_progress(&self, mut value: Value) -> BoxFuture<'_, ()> {
         self.cx.heartbeat_if_idle_timeout();
         redact_progress(self.redaction.as_ref(), &mut value);
-        Box::pin(self.sink.tool(&self.cx, &self.run, ToolEvent::Progress { value }))
+        Box::pin(self.publisher.tool(&self.cx, &self.run, ToolEvent::Progress { value }))
     }
 }

@@ -154,6 +154,6 @@ impl Tool for FunctionTool {
 
     async fn call(&self, mut call: ToolInvocation) -> Result<ToolOutput, ToolError> {
         let args = std::mem::take(&mut call.args);
-        (self.work)(args, ToolContext::of(&call)).await
+        (self.work)(args, ToolContext::from_invocation(&call)).await
     }
 }

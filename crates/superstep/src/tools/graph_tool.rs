@@ -58,8 +58,8 @@ impl<S: GraphState, C: Send + Sync + 'static> Tool for GraphTool<S, C> {
     }
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
-        let host = call.task_context.as_ref().and_then(|host| host.downcast_ref::<TaskContext>());
-        let done = run(&self.graph, call.args, host).await?;
+        let cx = call.task_context.as_ref().and_then(|context| context.downcast_ref::<TaskContext>());
+        let done = run(&self.graph, call.args, cx).await?;
         match done.end {
             RunEnd::Finished | RunEnd::Truncated => {}
             RunEnd::Paused(nodes) => {
@@ -82,10 +82,10 @@ impl<S: GraphState, C: Send + Sync + 'static> Tool for GraphTool<S, C> {
 async fn run<S: GraphState, C: Send + Sync + 'static>(
     graph: &CompiledGraph<S, C>,
     args: Map<String, Value>,
-    host: Option<&TaskContext>,
+    cx: Option<&TaskContext>,
 ) -> Result<Outcome<S>> {
     let run = graph.invoke(UncheckedUpdate::Json(args));
-    match host {
+    match cx {
         Some(cx) => run.nested_in(cx).await,
         None => run.await,
     }

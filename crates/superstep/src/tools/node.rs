@@ -27,7 +27,7 @@ use crate::graph::handler::Node;
 use crate::graph::output::NodeError;
 
 /// Default timeout of a call.
-const TIMEOUT: Duration = Duration::from_secs(60);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A node that runs the tool calls of the last model message: in parallel, with one tool message per call, in the
 /// order of the calls.
@@ -89,7 +89,7 @@ impl ToolNode {
             field: "messages".to_owned(),
             error_handling: ToolErrorHandling::ReturnToModel,
             policy: ToolPolicy::default(),
-            timeout: TIMEOUT,
+            timeout: DEFAULT_TIMEOUT,
             max_concurrency: usize::MAX,
             batches_approvals: false,
             redaction: Some(Redaction::default()),
@@ -193,51 +193,51 @@ impl ToolNode {
         cx: &TaskContext,
         calls: impl IntoIterator<Item = ToolCall>,
     ) -> Result<Vec<Message>, NodeError> {
-        let turn = PendingToolCalls::of(Message::assistant("").with_tool_calls(calls));
-        messages(self.resolve_calls(cx, &turn, false).await?)
+        let pending_calls = PendingToolCalls::from_node(Message::assistant("").with_tool_calls(calls));
+        messages(self.resolve_calls(cx, &pending_calls, false).await?)
     }
 
     async fn run_pending_calls(&self, cx: &TaskContext) -> Result<TaskOutput, NodeError> {
-        let turn = PendingToolCalls::read(cx, &self.field)?;
-        let completed = self.resolve_calls(cx, &turn, true).await?;
-        combine(cx, &self.field, &turn, completed)
+        let pending_calls = PendingToolCalls::read(cx, &self.field)?;
+        let completed = self.resolve_calls(cx, &pending_calls, true).await?;
+        combine(cx, &self.field, &pending_calls, completed)
     }
 
-    /// Runs all calls of a message; `ends` is true if the node ends with them.
+    /// Runs all calls of a message; `is_node_output` is true if their results are the output of the node.
     async fn resolve_calls(
         &self,
         cx: &TaskContext,
-        turn: &PendingToolCalls,
-        ends: bool,
+        pending_calls: &PendingToolCalls,
+        is_node_output: bool,
     ) -> Result<Vec<ToolCallResult>, NodeError> {
         let tools = self.tool_map().await?;
-        let judged = self.check_policy(cx, turn, &tools).await?;
+        let checked_calls = self.check_policy(cx, pending_calls, &tools).await?;
         let interrupts = cx.0.cell.take_interrupts();
         // A single call is saved with the result of the node, which follows immediately; not if that commit may be
         // queued.
-        let is_alone = ends && judged.len() == 1 && cx.0.shared.write_behind.is_none();
-        let (mut work, mut marked) = (Vec::new(), Vec::new());
-        for (index, call, verdict) in judged {
-            let Some(verdict) = verdict else { continue };
-            let key = format!("tool {}", turn.name(index));
+        let is_single = is_node_output && checked_calls.len() == 1 && cx.0.shared.write_behind.is_none();
+        let (mut work, mut markers) = (Vec::new(), Vec::new());
+        for (index, call, decision) in checked_calls {
+            let Some(decision) = decision else { continue };
+            let key = format!("tool {}", pending_calls.name(index));
             let redaction = self.redaction.as_ref().filter(|_| !self.unredacted_tools.contains(&call.name));
-            let part = cx.subtask(&key, redaction.cloned());
-            let redacting = CallRedaction::new(redaction);
-            let is_marked = self.at_most_once && verdict.is_not_repeatable();
-            let marks = is_marked.then(|| AtMostOnceMarker { cx: cx.clone(), key: key.clone() });
-            marked.push(marks.clone());
-            let job = ToolCallJob { node: self, call, turn, cx: part.clone(), redacting, marks };
-            let settle = job.resolve(verdict);
-            let future: superstep_core::port::BoxFuture<'_, _> = match is_alone {
-                true => Box::pin(settle),
-                false => Box::pin(async move { cx.once(&key, settle).await }),
+            let subtask = cx.subtask(&key, redaction.cloned());
+            let redaction = CallRedaction::new(redaction);
+            let is_marked = self.at_most_once && decision.is_not_repeatable();
+            let marker = is_marked.then(|| AtMostOnceMarker { cx: cx.clone(), key: key.clone() });
+            markers.push(marker.clone());
+            let job = ToolCallJob { node: self, call, pending_calls, cx: subtask.clone(), redaction, marker };
+            let execution = job.resolve(decision);
+            let future: superstep_core::port::BoxFuture<'_, _> = match is_single {
+                true => Box::pin(execution),
+                false => Box::pin(async move { cx.once(&key, execution).await }),
             };
-            work.push(CallFuture { cx: part, future });
+            work.push(CallFuture { cx: subtask, future });
         }
         let ends = run_all(work, self.max_concurrency).await;
-        for (end, marks) in ends.iter().zip(&marked) {
-            if let (CallEnd::Interrupted(_), Some(marks)) = (end, marks) {
-                marks.mark_interrupted().await?;
+        for (end, marker) in ends.iter().zip(&markers) {
+            if let (CallEnd::Interrupted(_), Some(marker)) = (end, marker) {
+                marker.mark_interrupted().await?;
             }
         }
         self.collect_results(cx, interrupts, ends).await
@@ -265,7 +265,7 @@ impl ToolNode {
         for end in ends {
             match end {
                 CallEnd::Done(completed) => all.push(completed?),
-                CallEnd::Interrupted(questions) => interrupts.extend(questions),
+                CallEnd::Interrupted(call_interrupts) => interrupts.extend(call_interrupts),
             }
         }
         match interrupts.is_empty() {
@@ -278,69 +278,69 @@ impl ToolNode {
     async fn check_policy<'a>(
         &self,
         cx: &TaskContext,
-        turn: &'a PendingToolCalls,
+        pending_calls: &'a PendingToolCalls,
         tools: &ToolMap,
     ) -> Result<Vec<(usize, &'a ToolCall, Option<CallDecision>)>, NodeError> {
-        let (mut judged, mut indexes, mut pending) = (Vec::new(), Vec::new(), Vec::new());
-        for (index, call) in turn.calls() {
-            let name = turn.name(index);
-            let verdict = match self.check_call(name.clone(), call, tools) {
-                PolicyCheck::Clear(CallDecision::Run(registered, args)) => {
+        let (mut checked_calls, mut indexes, mut pending_approvals) = (Vec::new(), Vec::new(), Vec::new());
+        for (index, call) in pending_calls.calls() {
+            let name = pending_calls.name(index);
+            let decision = match self.check_call(name.clone(), call, tools) {
+                PolicyCheck::Decided(CallDecision::Run(registered, args)) => {
                     let approval = PendingApproval { name, call, registered_tool: registered, args };
                     match !self.batches_approvals && has_earlier_decision(cx, &approval).await? {
                         true => {
-                            indexes.push(judged.len());
-                            pending.push(approval);
+                            indexes.push(checked_calls.len());
+                            pending_approvals.push(approval);
                             None
                         }
                         false => Some(CallDecision::Run(approval.registered_tool, approval.args)),
                     }
                 }
-                PolicyCheck::Clear(verdict) => Some(verdict),
+                PolicyCheck::Decided(decision) => Some(decision),
                 PolicyCheck::NeedsApproval(approval) => {
-                    indexes.push(judged.len());
-                    pending.push(approval);
+                    indexes.push(checked_calls.len());
+                    pending_approvals.push(approval);
                     None
                 }
             };
-            judged.push((index, call, verdict));
+            checked_calls.push((index, call, decision));
         }
         let decisions = match self.batches_approvals {
-            true => interrupt_for_all(cx, pending).await?,
-            false => interrupt_per_call(cx, pending).await?,
+            true => interrupt_for_all(cx, pending_approvals).await?,
+            false => interrupt_per_call(cx, pending_approvals).await?,
         };
-        for (index, verdict) in indexes.into_iter().zip(decisions) {
-            judged[index].2 = verdict;
+        for (index, decision) in indexes.into_iter().zip(decisions) {
+            checked_calls[index].2 = decision;
         }
-        Ok(judged)
+        Ok(checked_calls)
     }
 
     /// Checks a call, without requesting approval.
     fn check_call<'a>(&self, name: String, call: &'a ToolCall, tools: &ToolMap) -> PolicyCheck<'a> {
         let Some(registered) = tools.get(&call.name) else {
-            return PolicyCheck::Clear(CallDecision::Fail(failure(
+            return PolicyCheck::Decided(CallDecision::Fail(failure(
                 call,
                 ToolFailureKind::UnknownTool,
-                unknown(&call.name, tools),
+                unknown_tool_text(&call.name, tools),
             )));
         };
         let rule = self.policy.rule(registered.tool.spec());
         if rule == PolicyRule::Deny {
-            return PolicyCheck::Clear(CallDecision::Reject(format!("the policy denies `{}`", call.name)));
+            return PolicyCheck::Decided(CallDecision::Reject(format!("the policy denies `{}`", call.name)));
         }
         match arguments(call, registered) {
-            Err(text) => PolicyCheck::Clear(CallDecision::Fail(failure(call, ToolFailureKind::BadArguments, text))),
+            Err(text) => PolicyCheck::Decided(CallDecision::Fail(failure(call, ToolFailureKind::BadArguments, text))),
             Ok(args) if rule == PolicyRule::RequireApproval => {
                 PolicyCheck::NeedsApproval(PendingApproval { name, call, registered_tool: registered.clone(), args })
             }
-            Ok(args) => PolicyCheck::Clear(CallDecision::Run(registered.clone(), args)),
+            Ok(args) => PolicyCheck::Decided(CallDecision::Run(registered.clone(), args)),
         }
     }
 }
 
 /// Result of the check of a call, before approval.
 enum PolicyCheck<'a> {
-    Clear(CallDecision),
+    Decided(CallDecision),
     NeedsApproval(PendingApproval<'a>),
 }
 
@@ -355,40 +355,40 @@ impl<S, C> Node<S, C> for ToolNode {
 /// Returns the arguments of a call that are valid for the tool. Models may send an empty text or null for no
 /// arguments.
 fn arguments(call: &ToolCall, registered: &RegisteredTool) -> Result<Map<String, Value>, String> {
-    let bad = |reason: &str| format!("invalid arguments for `{}`: {reason}", call.name);
+    let invalid = |reason: &str| format!("invalid arguments for `{}`: {reason}", call.name);
     let none = Value::Object(Map::new());
     let args = match &call.args {
         args @ Value::Object(_) => args,
         Value::Null => &none,
         Value::String(text) if text.trim().is_empty() => &none,
-        Value::String(_) => return Err(bad("not JSON; expected an object")),
-        _ => return Err(bad("expected an object")),
+        Value::String(_) => return Err(invalid("not JSON; expected an object")),
+        _ => return Err(invalid("expected an object")),
     };
     // Serialized only if they may be too long, which is rare.
-    let bytes = if longest(args) > MAX_OUTPUT_BYTES { args.to_string().len() } else { 0 };
+    let bytes = if max_json_bytes(args) > MAX_OUTPUT_BYTES { args.to_string().len() } else { 0 };
     if bytes > MAX_OUTPUT_BYTES {
-        return Err(bad(&format!("{bytes} bytes; the maximum is {MAX_OUTPUT_BYTES}")));
+        return Err(invalid(&format!("{bytes} bytes; the maximum is {MAX_OUTPUT_BYTES}")));
     }
     registered.check(args).map_err(|error| error.message)?;
     Ok(args.as_object().cloned().unwrap_or_default())
 }
 
 /// Returns an upper bound of the size of a value as JSON.
-fn longest(value: &Value) -> usize {
+fn max_json_bytes(value: &Value) -> usize {
     // The longest escape of a byte has six bytes, `\u0000`.
     let quoted = |text: &str| text.len().saturating_mul(6).saturating_add(2);
     match value {
         Value::Null | Value::Bool(_) => 5,
         Value::Number(number) => number.to_string().len(),
         Value::String(text) => quoted(text),
-        Value::Array(items) => items.iter().fold(2, |sum: usize, item| sum.saturating_add(longest(item) + 1)),
-        Value::Object(entries) => {
-            entries.iter().fold(2, |sum, (key, item)| sum.saturating_add(quoted(key)).saturating_add(longest(item) + 2))
-        }
+        Value::Array(items) => items.iter().fold(2, |sum: usize, item| sum.saturating_add(max_json_bytes(item) + 1)),
+        Value::Object(entries) => entries
+            .iter()
+            .fold(2, |sum, (key, item)| sum.saturating_add(quoted(key)).saturating_add(max_json_bytes(item) + 2)),
     }
 }
 
-fn unknown(name: &str, tools: &ToolMap) -> String {
+fn unknown_tool_text(name: &str, tools: &ToolMap) -> String {
     let name: String = name.chars().take(64).collect();
     let names: Vec<&str> = tools.keys().map(String::as_str).collect();
     match names.is_empty() {
@@ -418,7 +418,7 @@ mod tests {
             json!({ "": {}, "key": [{ "a": false }], (escaped.clone()): escaped }),
         ];
         for value in rows {
-            assert!(value.to_string().len() <= longest(&value), "{value}");
+            assert!(value.to_string().len() <= max_json_bytes(&value), "{value}");
         }
     }
 }

@@ -24,7 +24,7 @@ use crate::engine::context::TaskContext;
 /// ```
 #[must_use]
 pub fn has_pending_tool_calls(messages: &Messages) -> bool {
-    last(messages).is_some_and(|(_, open)| !open.is_empty())
+    last_with_open_calls(messages).is_some_and(|(_, open)| !open.is_empty())
 }
 
 /// Rejects a history that providers do not accept: one with tool calls without results.
@@ -48,17 +48,16 @@ pub fn ensure_tool_results(messages: &Messages) -> Result<()> {
 }
 
 /// Returns the last model message, and the indexes of its open calls.
-fn last(messages: &Messages) -> Option<(&Arc<Message>, Vec<usize>)> {
-    let mut tool_result_update = BTreeSet::new();
+fn last_with_open_calls(messages: &Messages) -> Option<(&Arc<Message>, Vec<usize>)> {
+    let mut answered_ids = BTreeSet::new();
     for message in messages.iter_arcs().rev() {
         match message.role {
             Role::Assistant => {
                 let calls = message.tool_calls.iter().enumerate();
-                let open =
-                    calls.filter(|(_, call)| !tool_result_update.contains(call.id.as_str())).map(|(index, _)| index);
+                let open = calls.filter(|(_, call)| !answered_ids.contains(call.id.as_str())).map(|(index, _)| index);
                 return Some((message, open.collect()));
             }
-            Role::Tool => tool_result_update.extend(message.tool_call_id.as_deref()),
+            Role::Tool => answered_ids.extend(message.tool_call_id.as_deref()),
             _ => {}
         }
     }
@@ -75,7 +74,7 @@ pub(super) struct PendingToolCalls {
 
 impl PendingToolCalls {
     /// Creates the calls of a node, all of them open.
-    pub(super) fn of(message: Message) -> Self {
+    pub(super) fn from_node(message: Message) -> Self {
         let open = (0..message.tool_calls.len()).collect();
         Self { message: Arc::new(message), open, is_direct_call: true }
     }
@@ -94,8 +93,11 @@ impl PendingToolCalls {
         let messages: Messages = value.into_value().map_err(|error| {
             Error::new(ErrorCode::TypeMismatch, format!("field `{field}` is not a message list: {error}"))
         })?;
-        let pending =
-            last(&messages).map(|(message, open)| Self { message: message.clone(), open, is_direct_call: false });
+        let pending = last_with_open_calls(&messages).map(|(message, open)| Self {
+            message: message.clone(),
+            open,
+            is_direct_call: false,
+        });
         pending.ok_or_else(|| {
             Error::new(ErrorCode::InvalidRoute, format!("`{field}` contains no assistant message"))
                 .with_help("route to a `ToolNode` only if `has_pending_tool_calls` returns true")

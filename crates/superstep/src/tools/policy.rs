@@ -90,8 +90,8 @@ impl ToolPolicy {
     }
 
     pub(super) fn rule(&self, spec: &ToolSpec) -> PolicyRule {
-        let usual = if spec.annotations.destructive { PolicyRule::RequireApproval } else { PolicyRule::Run };
-        self.0.get(&spec.name).or_else(|| self.0.get("*")).copied().unwrap_or(usual)
+        let default_rule = if spec.annotations.destructive { PolicyRule::RequireApproval } else { PolicyRule::Run };
+        self.0.get(&spec.name).or_else(|| self.0.get("*")).copied().unwrap_or(default_rule)
     }
 }
 
@@ -170,7 +170,7 @@ pub(super) fn approval_payload(call: &ToolCall, args: &Map<String, Value>, spec:
 
 /// Returns the schema of a resume value. The hash is part of the schema, so that an approval of another call is not
 /// valid.
-pub(super) fn answer_schema(hash: &str) -> Value {
+pub(super) fn approval_schema(hash: &str) -> Value {
     let form = |decision: &str, more: Value, required: &[&str]| {
         let mut properties = Map::from_iter([("decision".to_owned(), json!({ "const": decision }))]);
         properties.extend(more.as_object().cloned().unwrap_or_default());

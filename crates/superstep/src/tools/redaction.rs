@@ -50,7 +50,7 @@ impl CallRedaction {
         let Some(redaction) = &self.redaction else { return error };
         let mut counts = RedactionCounts::default();
         redaction.redact_tool_error(&mut error, &mut counts);
-        error.passthrough = error.passthrough.map(|passes| match passes.downcast::<NodeError>() {
+        error.passthrough = error.passthrough.map(|passthrough| match passthrough.downcast::<NodeError>() {
             Ok(error) => {
                 let mut error = *error;
                 error.error = redaction.redact_error(error.error);

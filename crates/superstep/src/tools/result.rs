@@ -58,7 +58,9 @@ impl ToolCallResult {
     /// Returns the content for events: the content for the model, truncated to 256 KiB, regardless of the stored
     /// size. Events are stored too, and are sent to all subscribers.
     pub(crate) fn event_output(&self) -> Value {
-        let short = |message: &Message| serde_json::to_value(capped(message.content.clone(), MAX_OUTPUT_BYTES).0).ok();
+        let short = |message: &Message| {
+            serde_json::to_value(truncate_content(message.content.clone(), MAX_OUTPUT_BYTES).0).ok()
+        };
         let content = self.message.as_ref().map(short);
         content.flatten().unwrap_or(Value::Null)
     }
@@ -74,10 +76,10 @@ impl ToolCallResult {
 /// Data of a call that is independent of its result.
 pub(super) struct CallFrame<'a> {
     pub(super) call: &'a ToolCall,
-    pub(super) turn: &'a PendingToolCalls,
+    pub(super) pending_calls: &'a PendingToolCalls,
     pub(super) field: &'a str,
     /// Maximum size of the output in bytes.
-    pub(super) cap: usize,
+    pub(super) max_bytes: usize,
     pub(super) duration: Duration,
     /// Id of the message.
     pub(super) id: String,
@@ -87,7 +89,7 @@ pub(super) struct CallFrame<'a> {
 
 impl CallFrame<'_> {
     fn message(&self, content: Content) -> Message {
-        let (content, original_bytes) = capped(content, self.cap);
+        let (content, original_bytes) = truncate_content(content, self.max_bytes);
         let message = Message::tool(&self.call.id, content).with_name(&self.call.name).with_id(self.id.as_str());
         let duration = u64::try_from(self.duration.as_millis()).unwrap_or(u64::MAX);
         let mut message = message.with_metadata("tool", self.call.name.as_str()).with_metadata("duration_ms", duration);
@@ -121,64 +123,65 @@ impl CallFrame<'_> {
         }
         if let Some(artifact) = artifact {
             let bytes = artifact.to_string().len();
-            let stored = if bytes > self.cap { serde_json::json!({ "cut_from_bytes": bytes }) } else { artifact };
+            let stored = if bytes > self.max_bytes { serde_json::json!({ "cut_from_bytes": bytes }) } else { artifact };
             message.metadata.insert("artifact".to_owned(), stored);
         }
         if is_error {
             message = message.with_status(ToolStatus::Error).with_metadata("error", ToolFailureKind::Failed.name());
         }
         let Some(command) = command else { return Ok(ToolCallResult::with_message(message)) };
-        self.commanded(cx, message, *command)
+        self.with_command(cx, message, *command)
     }
 
-    fn commanded(&self, cx: &TaskContext, message: Message, command: TaskOutput) -> Result<ToolCallResult, String> {
+    fn with_command(&self, cx: &TaskContext, message: Message, command: TaskOutput) -> Result<ToolCallResult, String> {
         let schema = &cx.0.shared.program.topology.schema;
-        let turns = command.goto.is_some();
+        let has_goto = command.goto.is_some();
         let mut goto = command.goto.unwrap_or_default();
         command.sends.into_iter().for_each(|send| goto = std::mem::take(&mut goto).and_send(send));
         let mut updates = Vec::new();
-        for builder in command.updates {
-            match builder {
+        for update in command.updates {
+            match update {
                 UncheckedUpdate::Json(map) => updates.push(map),
                 UncheckedUpdate::Typed(update) => {
                     updates.extend(update_by_field_name(schema, update).map_err(|error| error.to_string())?)
                 }
             }
         }
-        let here = ParentCommand { scope: CommandScope::Current, updates, goto };
-        let here = StoredParentCommand::from(&here);
-        let out = command.parent_command.as_deref().map(StoredParentCommand::from);
-        let (mut own, mut clears) = (0, false);
-        let updates = here.updates.iter().chain(out.iter().flat_map(|out| &out.updates));
+        let graph_command = ParentCommand { scope: CommandScope::Current, updates, goto };
+        let graph_command = StoredParentCommand::from(&graph_command);
+        let parent_command = command.parent_command.as_deref().map(StoredParentCommand::from);
+        let (mut results, mut clears) = (0, false);
+        let parent_updates = parent_command.iter().flat_map(|command| &command.updates);
+        let updates = graph_command.updates.iter().chain(parent_updates);
         for (edit, is_here) in updates.zip(0..).flat_map(|(update, index)| {
-            let is_here = index < here.updates.len();
+            let is_here = index < graph_command.updates.len();
             edits(update, self.field).into_iter().map(move |edit| (edit, is_here))
         }) {
             match edit {
                 MessageUpdate::RemoveAll => clears |= is_here,
-                MessageUpdate::Put(message) => own += usize::from(self.is_answer(&message)?),
+                MessageUpdate::Put(message) => results += usize::from(self.is_result(&message)?),
                 MessageUpdate::Remove(_) => {}
             }
         }
-        if own > 1 {
-            return Err(format!("tool `{}` returned {own} results for its call", self.call.name));
+        if results > 1 {
+            return Err(format!("tool `{}` returned {results} results for its call", self.call.name));
         }
-        let message = Some(message).filter(|_| own == 0);
+        let message = Some(message).filter(|_| results == 0);
         Ok(ToolCallResult {
             message,
-            graph_command: Some(here),
-            parent_command: out,
-            has_goto: turns,
+            graph_command: Some(graph_command),
+            parent_command,
+            has_goto,
             clears_messages: clears,
         })
     }
 
     /// Returns true if a message is the result of this call.
-    fn is_answer(&self, message: &Message) -> Result<bool, String> {
-        let tool_result_update = message.tool_call_id.as_deref().filter(|_| message.role == Role::Tool);
-        match tool_result_update {
+    fn is_result(&self, message: &Message) -> Result<bool, String> {
+        let call_id = message.tool_call_id.as_deref().filter(|_| message.role == Role::Tool);
+        match call_id {
             Some(id) if id == self.call.id => Ok(true),
-            Some(id) if self.turn.calls().any(|(_, call)| call.id == id) => {
+            Some(id) if self.pending_calls.calls().any(|(_, call)| call.id == id) => {
                 Err(format!("tool `{}` returned a result for another call", self.call.name))
             }
             _ => Ok(false),
@@ -198,8 +201,8 @@ fn edits(update: &Map<String, Value>, field: &str) -> Vec<MessageUpdate> {
     replaces.then_some(MessageUpdate::RemoveAll).into_iter().chain(edits).collect()
 }
 
-/// Truncates content to `cap` bytes, and returns its original size if it was longer.
-fn capped(content: Content, cap: usize) -> (Content, Option<usize>) {
+/// Truncates content to `max_bytes` bytes, and returns its original size if it was longer.
+fn truncate_content(content: Content, max_bytes: usize) -> (Content, Option<usize>) {
     let size = |part: &ContentPart| match part {
         ContentPart::Text { text, .. } => text.len(),
         other => serde_json::to_string(other).map_or(0, |text| text.len()),
@@ -208,23 +211,23 @@ fn capped(content: Content, cap: usize) -> (Content, Option<usize>) {
         Content::Text(text) => text.len(),
         Content::Parts(parts) => parts.iter().map(size).sum(),
     };
-    if total <= cap {
+    if total <= max_bytes {
         return (content, None);
     }
-    let mut remaining = cap;
+    let mut remaining = max_bytes;
     let mut cut = |part: ContentPart| {
         let length = size(&part);
         let fits = length <= remaining;
-        let left = remaining;
+        let available = remaining;
         remaining = remaining.saturating_sub(length);
         match part {
             part if fits => part,
-            ContentPart::Text { text, .. } => ContentPart::text(truncate_output(&text, left)),
+            ContentPart::Text { text, .. } => ContentPart::text(truncate_output(&text, available)),
             _ => ContentPart::text(format!("[omitted: a part of {length} bytes]")),
         }
     };
     let content = match content {
-        Content::Text(text) => Content::Text(truncate_output(&text, cap)),
+        Content::Text(text) => Content::Text(truncate_output(&text, max_bytes)),
         Content::Parts(parts) => Content::Parts(parts.into_iter().map(&mut cut).collect()),
     };
     (content, Some(total))
@@ -235,27 +238,27 @@ fn capped(content: Content, cap: usize) -> (Content, Option<usize>) {
 pub(super) fn combine(
     cx: &TaskContext,
     field: &str,
-    turn: &PendingToolCalls,
+    pending_calls: &PendingToolCalls,
     all: Vec<ToolCallResult>,
 ) -> Result<TaskOutput, NodeError> {
     let schema = &cx.0.shared.program.topology.schema;
-    let parent_command = merge_parent_commands(cx, field, turn, &all)?;
+    let parent_command = merge_parent_commands(cx, field, pending_calls, &all)?;
     // If the history was removed, a result would have no call.
     let clears = all.iter().any(|completed| completed.clears_messages);
     let mut output = TaskOutput::default();
     let mut tool_results = Vec::new();
     for completed in all {
         tool_results.extend(completed.message.filter(|_| !clears).map(MessageUpdate::Put));
-        let Some(here) = completed.graph_command else { continue };
-        if !here.updates.is_empty() {
+        let Some(command) = completed.graph_command else { continue };
+        if !command.updates.is_empty() {
             output.updates.extend(tool_result_update(schema, field, &mut tool_results));
-            output.updates.extend(here.updates.into_iter().map(UncheckedUpdate::Json));
+            output.updates.extend(command.updates.into_iter().map(UncheckedUpdate::Json));
         }
         if completed.has_goto {
             let goto = output.goto.get_or_insert_default();
-            *goto = merge_goto(std::mem::take(goto), &here.goto, here.sends);
+            *goto = merge_goto(std::mem::take(goto), &command.goto, command.sends);
         } else {
-            output.sends.extend(here.sends.into_iter().map(sent));
+            output.sends.extend(command.sends.into_iter().map(restore_send));
         }
     }
     output.updates.extend(tool_result_update(schema, field, &mut tool_results));
@@ -287,18 +290,18 @@ fn tool_result_update(schema: &Schema, field: &str, tool_results: &mut Vec<Messa
     Some(UncheckedUpdate::Typed(update))
 }
 
-fn merge_goto(mut go: Goto, names: &[String], sends: Vec<(String, StoredSend)>) -> Goto {
+fn merge_goto(mut goto: Goto, names: &[String], sends: Vec<(String, StoredSend)>) -> Goto {
     for name in names {
-        let hop = Goto::node(name.as_str());
-        if !go.targets().any(|existing| hop.targets().any(|hop| hop == existing)) {
-            go.extend(hop);
+        let target = Goto::node(name.as_str());
+        if !goto.targets().any(|existing| target.targets().any(|new| new == existing)) {
+            goto.extend(target);
         }
     }
-    sends.into_iter().for_each(|send| go = std::mem::take(&mut go).and_send(sent(send)));
-    go
+    sends.into_iter().for_each(|send| goto = std::mem::take(&mut goto).and_send(restore_send(send)));
+    goto
 }
 
-fn sent((node, StoredSend { payload, timeout, .. }): (String, StoredSend)) -> SendTo {
+fn restore_send((node, StoredSend { payload, timeout, .. }): (String, StoredSend)) -> SendTo {
     SendTo { node: node.as_str().into(), payload, timeout }
 }
 
@@ -307,7 +310,7 @@ fn sent((node, StoredSend { payload, timeout, .. }): (String, StoredSend)) -> Se
 fn merge_parent_commands(
     cx: &TaskContext,
     field: &str,
-    turn: &PendingToolCalls,
+    pending_calls: &PendingToolCalls,
     all: &[ToolCallResult],
 ) -> Result<Option<StoredParentCommand>, NodeError> {
     let mut commands = all.iter().filter_map(|completed| completed.parent_command.as_ref());
@@ -337,7 +340,7 @@ fn merge_parent_commands(
     };
     let tool_results = all.iter().filter_map(|completed| completed.message.as_ref());
     let missing: Vec<&Message> =
-        std::iter::once(&*turn.message).chain(tool_results).filter(|message| !is_included(message)).collect();
+        std::iter::once(&*pending_calls.message).chain(tool_results).filter(|message| !is_included(message)).collect();
     let missing = serde_json::to_value(missing)?;
     merged.updates.insert(0, Map::from_iter([(field.to_owned(), missing)]));
     Ok(Some(merged))
@@ -364,12 +367,12 @@ mod tests {
     /// R-FWK-79: a long stored result is truncated in events.
     #[test]
     fn events_truncate_long_output() {
-        for (length, is_whole) in [(200_000, true), (4_000_000, false)] {
+        for (length, is_complete) in [(200_000, true), (4_000_000, false)] {
             let completed = ToolCallResult::with_message(Message::tool("c1", "x".repeat(length)));
             let output = completed.event_output();
             let output = output.as_str().unwrap();
             assert!(output.len() <= MAX_OUTPUT_BYTES + 100, "{}", output.len());
-            assert_eq!(output.len() == length, is_whole, "{length}");
+            assert_eq!(output.len() == length, is_complete, "{length}");
         }
     }
 }

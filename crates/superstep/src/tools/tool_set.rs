@@ -82,7 +82,7 @@ pub(super) type ToolMap = BTreeMap<String, Arc<RegisteredTool>>;
 /// ```
 #[derive(Clone, Default)]
 pub struct ToolSet {
-    static_specs: Vec<Arc<RegisteredTool>>,
+    static_tools: Vec<Arc<RegisteredTool>>,
     sources: Vec<Arc<dyn DynToolSource>>,
 }
 
@@ -93,15 +93,15 @@ impl ToolSet {
     /// Returns an error if two tools have the same name.
     pub fn new(tools: impl IntoIterator<Item = impl Into<SharedTool>>) -> Result<Self> {
         let registered = tools.into_iter().map(|tool| RegisteredTool::new(tool.into())).collect();
-        let tools = Self { static_specs: registered, sources: Vec::new() };
-        by_name(tools.static_specs.clone())?;
+        let tools = Self { static_tools: registered, sources: Vec::new() };
+        by_name(tools.static_tools.clone())?;
         Ok(tools)
     }
 
     /// Adds a tool. A duplicate name is an error when the tools are first used.
     #[must_use]
     pub fn with_tool(mut self, tool: impl Into<SharedTool>) -> Self {
-        self.static_specs.push(RegisteredTool::new(tool.into()));
+        self.static_tools.push(RegisteredTool::new(tool.into()));
         self
     }
 
@@ -114,7 +114,7 @@ impl ToolSet {
 
     /// Returns the specifications of the static tools; tools of sources are unknown before they are queried.
     pub fn static_specs(&self) -> impl Iterator<Item = &Arc<ToolSpec>> {
-        self.static_specs.iter().map(|registered| registered.tool.spec())
+        self.static_tools.iter().map(|registered| registered.tool.spec())
     }
 
     /// Returns true if there are tool sources.
@@ -128,12 +128,12 @@ impl ToolSet {
     pub fn map(self, change: impl Fn(SharedTool) -> SharedTool + Send + Sync + 'static) -> Self {
         let change = Arc::new(change);
         let mapped =
-            self.static_specs.iter().map(|registered| RegisteredTool::new(change(registered.tool.clone()))).collect();
+            self.static_tools.iter().map(|registered| RegisteredTool::new(change(registered.tool.clone()))).collect();
         let changed = |source: &Arc<dyn DynToolSource>| -> Arc<dyn DynToolSource> {
             Arc::new(MappedToolSource { source: source.clone(), change: change.clone() })
         };
         let sources = self.sources.iter().map(changed).collect();
-        Self { static_specs: mapped, sources }
+        Self { static_tools: mapped, sources }
     }
 
     /// Returns the specifications of the currently available tools, in order.
@@ -152,7 +152,7 @@ impl ToolSet {
     }
 
     async fn all(&self) -> Result<Vec<Arc<RegisteredTool>>> {
-        let mut all = self.static_specs.clone();
+        let mut all = self.static_tools.clone();
         for source in &self.sources {
             all.extend(source.list().await?.into_iter().map(RegisteredTool::new));
         }
@@ -182,6 +182,6 @@ impl<T: Into<SharedTool>, const N: usize> From<[T; N]> for ToolSet {
 /// Duplicate names are detected when the tools are first used.
 impl From<Vec<SharedTool>> for ToolSet {
     fn from(tools: Vec<SharedTool>) -> Self {
-        Self { static_specs: tools.into_iter().map(RegisteredTool::new).collect(), sources: Vec::new() }
+        Self { static_tools: tools.into_iter().map(RegisteredTool::new).collect(), sources: Vec::new() }
     }
 }

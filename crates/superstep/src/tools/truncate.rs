@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 /// Maximum number of removals before the text is truncated without parsing.
-const ROUNDS: usize = 64;
+const MAX_REMOVALS: usize = 64;
 /// Size of the note in bytes, without its entries.
-const NOTE: usize = 64;
+const NOTE_BYTES: usize = 64;
 
 /// Truncates a text to about `max_bytes` bytes.
 ///
@@ -47,13 +47,14 @@ type TruncatedLengths = BTreeMap<String, Value>;
 
 fn short_json(mut value: Value, text: &str, max_bytes: usize) -> String {
     let mut cuts = TruncatedLengths::new();
-    for _ in 0..ROUNDS {
-        let noted: usize = cuts.iter().map(|(pointer, cut)| pointer.len() + cut.to_string().len() + NOTE).sum();
-        let over = (value.to_string().len() + noted + NOTE).saturating_sub(max_bytes);
-        if over == 0 {
-            return noted_json(value, cuts);
+    for _ in 0..MAX_REMOVALS {
+        let note_bytes: usize =
+            cuts.iter().map(|(pointer, cut)| pointer.len() + cut.to_string().len() + NOTE_BYTES).sum();
+        let excess = (value.to_string().len() + note_bytes + NOTE_BYTES).saturating_sub(max_bytes);
+        if excess == 0 {
+            return with_cuts(value, cuts);
         }
-        if !drop_bytes(&mut value, String::new(), over, &mut cuts) {
+        if !drop_bytes(&mut value, String::new(), excess, &mut cuts) {
             break;
         }
     }
@@ -62,7 +63,7 @@ fn short_json(mut value: Value, text: &str, max_bytes: usize) -> String {
     json!({ "truncated": true, "cut": { "": { "kept": start.len(), "of": text.len() } }, "text": start }).to_string()
 }
 
-fn noted_json(mut value: Value, cuts: TruncatedLengths) -> String {
+fn with_cuts(mut value: Value, cuts: TruncatedLengths) -> String {
     if let Some(entries) = value.as_object_mut().filter(|_| !cuts.is_empty()) {
         entries.insert("truncated".to_owned(), json!(true));
         entries.insert("cut".to_owned(), json!(cuts));
@@ -70,11 +71,11 @@ fn noted_json(mut value: Value, cuts: TruncatedLengths) -> String {
     value.to_string()
 }
 
-/// Removes about `over` bytes at the largest part. Returns false if nothing can be removed.
-fn drop_bytes(value: &mut Value, pointer: String, over: usize, cuts: &mut TruncatedLengths) -> bool {
+/// Removes about `excess` bytes at the largest part. Returns false if nothing can be removed.
+fn drop_bytes(value: &mut Value, pointer: String, excess: usize, cuts: &mut TruncatedLengths) -> bool {
     match value {
         Value::String(text) if !text.is_empty() => {
-            let new_length = text.floor_char_boundary(text.len().saturating_sub(over));
+            let new_length = text.floor_char_boundary(text.len().saturating_sub(excess));
             note(cuts, pointer, new_length, text.len());
             text.truncate(new_length);
             true
@@ -82,25 +83,30 @@ fn drop_bytes(value: &mut Value, pointer: String, over: usize, cuts: &mut Trunca
         Value::Array(items) => {
             let sizes: Vec<usize> = items.iter().map(size).collect();
             if let Some(longest) = dominant(&sizes) {
-                return drop_bytes(&mut items[longest], format!("{pointer}/{longest}"), over, cuts);
+                return drop_bytes(&mut items[longest], format!("{pointer}/{longest}"), excess, cuts);
             }
-            let new_length = fitting(&sizes, over);
+            let new_length = fitting(&sizes, excess);
             note(cuts, pointer, new_length, items.len());
             items.truncate(new_length);
             !sizes.is_empty()
         }
-        Value::Object(entries) => leave_out_entry(entries, &pointer, over, cuts),
+        Value::Object(entries) => shorten_largest_entry(entries, &pointer, excess, cuts),
         _ => false,
     }
 }
 
-fn leave_out_entry(entries: &mut Map<String, Value>, pointer: &str, over: usize, cuts: &mut TruncatedLengths) -> bool {
+fn shorten_largest_entry(
+    entries: &mut Map<String, Value>,
+    pointer: &str,
+    excess: usize,
+    cuts: &mut TruncatedLengths,
+) -> bool {
     let sizes: Vec<usize> = entries.values().map(size).collect();
     let longest = (0..sizes.len()).max_by_key(|at| sizes[*at]);
     let Some((name, entry)) = longest.and_then(|at| entries.iter_mut().nth(at)) else { return false };
     // Names describe the values, so an entry is shortened but never removed.
     let name = name.replace('~', "~0").replace('/', "~1");
-    drop_bytes(entry, format!("{pointer}/{name}"), over, cuts)
+    drop_bytes(entry, format!("{pointer}/{name}"), excess, cuts)
 }
 
 /// Returns the item that is larger than all others together.
@@ -109,11 +115,11 @@ fn dominant(sizes: &[usize]) -> Option<usize> {
     sizes.iter().position(|size| size * 2 > total)
 }
 
-/// Returns the number of items that stay if at least `over` bytes are removed.
-fn fitting(sizes: &[usize], over: usize) -> usize {
+/// Returns the number of items that stay if at least `excess` bytes are removed.
+fn fitting(sizes: &[usize], excess: usize) -> usize {
     let mut removed = 0;
     let leaving = sizes.iter().rev().take_while(|size| {
-        let continues = removed < over;
+        let continues = removed < excess;
         removed += **size + 1;
         continues
     });
@@ -124,9 +130,9 @@ fn size(value: &Value) -> usize {
     value.to_string().len()
 }
 
-/// Records a truncated value. `of` is its original length, also after repeated truncation.
-fn note(cuts: &mut TruncatedLengths, pointer: String, new_length: usize, of: usize) {
-    let cut = cuts.entry(pointer).or_insert_with(|| json!({ "of": of }));
+/// Records a truncated value. `original_length` stays the same, also after repeated truncation.
+fn note(cuts: &mut TruncatedLengths, pointer: String, new_length: usize, original_length: usize) {
+    let cut = cuts.entry(pointer).or_insert_with(|| json!({ "of": original_length }));
     cut["kept"] = json!(new_length);
 }
 
@@ -196,12 +202,12 @@ mod tests {
     proptest! {
         /// R-FWK-79: JSON stays valid and becomes short enough, whatever its content.
         #[test]
-        fn json_stays_json(value in prop::collection::vec(any_json(), 1..20), room in 1_000_usize..4_000) {
+        fn json_stays_json(value in prop::collection::vec(any_json(), 1..20), max_bytes in 1_000_usize..4_000) {
             let text = json!({ "found": value }).to_string();
-            let short = truncate_output(&text, room);
-            prop_assert!(short.len() <= room, "{} of {room}", short.len());
+            let short = truncate_output(&text, max_bytes);
+            prop_assert!(short.len() <= max_bytes, "{} of {max_bytes}", short.len());
             let read: Value = serde_json::from_str(&short).unwrap();
-            prop_assert_eq!(read["truncated"] == true, text.len() > room);
+            prop_assert_eq!(read["truncated"] == true, text.len() > max_bytes);
         }
     }
 }

@@ -262,9 +262,9 @@ async fn a_busy_thread_rejects_a_run_that_does_not_wait() {
 fn fragile(calls: &Calls, fixed: &Arc<AtomicBool>) -> CompiledGraph<DynamicState> {
     let mut graph = dynamic(json!({ "log": log_field() }));
     let (a, c) = (graph.add_node("a", calls.step("a")), graph.add_node("c", calls.step("c")));
-    let (noted, fixed) = (calls.clone(), fixed.clone());
+    let (node_calls, fixed) = (calls.clone(), fixed.clone());
     let b = graph.add_node("b", move || {
-        noted.note("b");
+        node_calls.note("b");
         if fixed.load(Ordering::SeqCst) {
             Ok(json!({ "log": "b" }))
         } else {

@@ -126,9 +126,9 @@ async fn an_answer_at_the_newest_checkpoint_does_not_fork() {
 fn interrupting_graph(calls: &Calls) -> superstep::CompiledGraph<superstep::DynamicState> {
     let mut graph = dynamic(json!({ "log": log_field() }));
     let before = graph.add_node("before", calls.step("before"));
-    let noted = calls.clone();
+    let node_calls = calls.clone();
     let interrupt = graph.add_node("ask", move |interrupt: Interrupts| {
-        noted.note("ask");
+        node_calls.note("ask");
         async move { Ok::<_, NodeError>(json!({ "log": interrupt.raise::<String>("name", 1).await? })) }
     });
     graph.add_sequence([START, before.into(), interrupt.into(), END]);

@@ -29,14 +29,14 @@ fn mail(calls: &Calls) -> CompiledGraph<Mail> {
 
 fn mail_in(store: impl Into<SharedCheckpointer>, calls: &Calls) -> CompiledGraph<Mail> {
     let mut graph = StateGraph::<Mail>::new("mail");
-    let noted = calls.clone();
+    let node_calls = calls.clone();
     let write = graph.add_node("write", move || {
-        noted.note("write");
+        node_calls.note("write");
         Mail::update().text("hello").log("written")
     });
-    let noted = calls.clone();
+    let node_calls = calls.clone();
     let approve = graph.add_node("approve", move |mail: View<Mail>, interrupts: Interrupts| {
-        noted.note("approve");
+        node_calls.note("approve");
         async move {
             let schema = json!({ "type": "boolean" });
             let yes = interrupts.raise_with_schema("approve", &mail.text, "Send this mail?", Some(schema)).await?;
@@ -223,9 +223,9 @@ async fn null_is_an_answer() {
 async fn once_keeps_effects_from_repeating() {
     let calls = Calls::default();
     let mut graph = dynamic(json!({ "log": log_field() }));
-    let noted = calls.clone();
+    let node_calls = calls.clone();
     let node = graph.add_node("book", move |cx: TaskContext| {
-        let calls = noted.clone();
+        let calls = node_calls.clone();
         calls.note("start");
         async move {
             let sent = calls.clone();
@@ -254,9 +254,9 @@ async fn once_keeps_effects_from_repeating() {
 async fn questions_raised_together_are_answered_together() {
     let calls = Calls::default();
     let mut graph = dynamic(json!({ "log": log_field() }));
-    let noted = calls.clone();
+    let node_calls = calls.clone();
     let node = graph.add_node("ask", move |interrupts: Interrupts| {
-        noted.note("ask");
+        node_calls.note("ask");
         async move {
             let (name, when) =
                 tokio::join!(interrupts.raise::<String>("who", 1), interrupts.raise::<String>("when", 2));
@@ -307,9 +307,9 @@ async fn a_loop_of_questions_is_matched_by_order() {
 async fn a_retry_reuses_the_answers() {
     let calls = Calls::default();
     let mut graph = dynamic(json!({ "log": log_field() }));
-    let noted = calls.clone();
+    let node_calls = calls.clone();
     let work = move |interrupts: Interrupts, cx: TaskContext| {
-        let calls = noted.clone();
+        let calls = node_calls.clone();
         async move {
             let answer: String = interrupts.raise("name", null()).await?;
             calls.note(format!("{answer} {}", cx.attempt()));

@@ -21,22 +21,22 @@ struct Order {
 }
 
 fn typed(calls: &Calls) -> CompiledGraph<Order> {
-    let noted = calls.clone();
+    let node_calls = calls.clone();
     let mut graph = StateGraph::<Order>::new("order");
-    let node = graph.add_node("work", move || noted.note("work"));
+    let node = graph.add_node("work", move || node_calls.note("work"));
     graph.add_edge(START, node).add_edge(node, END).checkpointer(MemoryCheckpointer::new());
     graph.compile().unwrap()
 }
 
 fn untyped(calls: &Calls) -> CompiledGraph<DynamicState> {
-    let noted = calls.clone();
+    let node_calls = calls.clone();
     let mut graph = dynamic(json!({
         "item": { "type": "string", "required": true },
         "count": { "type": "integer", "required": true },
         "note": { "type": "string" },
         "log": log_field(),
     }));
-    let node = graph.add_node("work", move || noted.note("work"));
+    let node = graph.add_node("work", move || node_calls.note("work"));
     graph.add_edge(START, node).add_edge(node, END);
     graph.compile().unwrap()
 }
@@ -101,9 +101,9 @@ async fn required_fields_are_needed_once_per_thread() {
 #[tokio::test]
 async fn only_fields_of_the_input_schema_are_accepted() {
     let calls = Calls::default();
-    let noted = calls.clone();
+    let node_calls = calls.clone();
     let mut graph = StateGraph::<Order>::new("order");
-    let node = graph.add_node("work", move || noted.note("work"));
+    let node = graph.add_node("work", move || node_calls.note("work"));
     graph
         .add_edge(START, node)
         .add_edge(node, END)
@@ -314,8 +314,8 @@ async fn node_update_types_are_checked_as_configured() {
 async fn a_node_may_return_nothing() {
     let calls = Calls::default();
     let mut graph = dynamic(json!({ "log": log_field() }));
-    let noted = calls.clone();
-    let a = graph.add_node("a", move || noted.note("a"));
+    let node_calls = calls.clone();
+    let a = graph.add_node("a", move || node_calls.note("a"));
     let b = graph.add_node("b", || json!(null));
     let c = graph.add_node("c", || None::<Value>);
     let d = graph.add_node("d", calls.step("d"));

@@ -38,7 +38,7 @@ impl Runs {
         *self.0.lock().unwrap().entry(tool.to_owned()).or_default() += 1;
     }
 
-    pub(crate) fn of(&self, tool: &str) -> usize {
+    pub(crate) fn count(&self, tool: &str) -> usize {
         self.0.lock().unwrap().get(tool).copied().unwrap_or(0)
     }
 }

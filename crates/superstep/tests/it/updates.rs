@@ -183,9 +183,9 @@ async fn an_update_at_an_old_checkpoint_forks() {
 fn half_failing(calls: &Calls) -> superstep::CompiledGraph<DynamicState> {
     let mut graph = dynamic(json!({ "log": log_field(), "ok": { "default": false } }));
     let good = graph.add_node("good", calls.step("good"));
-    let noted = calls.clone();
+    let node_calls = calls.clone();
     let bad = graph.add_node("bad", move |state: View<DynamicState>| {
-        noted.note("bad");
+        node_calls.note("bad");
         if *state.get("ok") == json!(true) { Ok(json!({ "log": "bad" })) } else { Err(NodeError::new("not yet")) }
     });
     graph.add_edge(START, good).add_edge(START, bad).add_edge(good, END).add_edge(bad, END);
@@ -270,9 +270,9 @@ async fn an_open_question_stays_open_over_an_update() {
 async fn an_update_at_an_old_checkpoint_runs_subgraphs_again() {
     let calls = Calls::default();
     let mut inner = dynamic(json!({ "log": log_field(), "topic": null }));
-    let noted = calls.clone();
+    let node_calls = calls.clone();
     let node = inner.add_node("note", move |state: View<DynamicState>| {
-        noted.note(state.get("topic").to_string());
+        node_calls.note(state.get("topic").to_string());
         json!({ "log": state.get("topic").into_owned() })
     });
     inner.add_edge(START, node).add_edge(node, END);

@@ -34,45 +34,45 @@ fn subgraph_mark(label: u64) -> SubgraphStateUpdate {
 
 /// Writes a mark.
 pub(super) async fn plain(
-    work: View<SimState>,
+    state: View<SimState>,
     process: RunContext<Process>,
     cx: TaskContext,
     node: u64,
 ) -> NodeResult {
-    let execution = enter(&process, &cx, label(node, &work.inputs, work.round, 0)).await;
+    let execution = enter(&process, &cx, label(node, &state.inputs, state.round, 0)).await;
     leave(&process, &execution).await;
     Ok(mark(execution.label))
 }
 
 /// Writes a mark and a field that keeps the last value.
 pub(super) async fn writes(
-    work: View<SimState>,
+    state: View<SimState>,
     process: RunContext<Process>,
     cx: TaskContext,
     node: u64,
 ) -> NodeResult {
-    Ok(plain(work, process, cx, node).await?.last(node))
+    Ok(plain(state, process, cx, node).await?.last(node))
 }
 
 /// Writes a mark and increments the round.
 pub(super) async fn turns(
-    work: View<SimState>,
+    state: View<SimState>,
     process: RunContext<Process>,
     cx: TaskContext,
     node: u64,
 ) -> NodeResult {
-    let round = work.round + 1;
-    Ok(plain(work, process, cx, node).await?.round(round))
+    let round = state.round + 1;
+    Ok(plain(state, process, cx, node).await?.round(round))
 }
 
 /// Processes one item of a send.
 pub(super) async fn takes_item(
-    work: View<SimState>,
+    state: View<SimState>,
     item: SendPayload<u64>,
     process: RunContext<Process>,
     cx: TaskContext,
 ) -> NodeResult {
-    let label = label(2, &work.inputs, work.round, *item);
+    let label = label(2, &state.inputs, state.round, *item);
     let execution = process.start_task(&cx, label);
     process.pause(AwaitPoint::Task(label, "work")).await;
     process.task_returned(&execution);
@@ -81,13 +81,13 @@ pub(super) async fn takes_item(
 
 /// Raises interrupts one after the other.
 pub(super) async fn raises(
-    work: View<SimState>,
+    state: View<SimState>,
     process: RunContext<Process>,
     cx: TaskContext,
     node: u64,
     names: &'static [&'static str],
 ) -> NodeResult {
-    let execution = enter(&process, &cx, label(node, &work.inputs, work.round, 0)).await;
+    let execution = enter(&process, &cx, label(node, &state.inputs, state.round, 0)).await;
     let mut update = mark(execution.label);
     for name in names {
         update = update.answers(number(&cx.interrupts().raise_with_schema(name, node, "", None).await?));
@@ -98,12 +98,12 @@ pub(super) async fn raises(
 
 /// Raises two interrupts concurrently.
 pub(super) async fn raises_two(
-    work: View<SimState>,
+    state: View<SimState>,
     process: RunContext<Process>,
     cx: TaskContext,
     node: u64,
 ) -> NodeResult {
-    let execution = enter(&process, &cx, label(node, &work.inputs, work.round, 0)).await;
+    let execution = enter(&process, &cx, label(node, &state.inputs, state.round, 0)).await;
     let interrupts = cx.interrupts();
     let (first, second) = tokio::join!(
         interrupts.raise_with_schema("q3", node, "", None),
@@ -119,12 +119,12 @@ fn number(resume_value: &Value) -> u64 {
 
 /// Records a result, interrupts, and records another result.
 pub(super) async fn records(
-    work: View<SimState>,
+    state: View<SimState>,
     process: RunContext<Process>,
     cx: TaskContext,
     node: u64,
 ) -> NodeResult {
-    let execution = enter(&process, &cx, label(node, &work.inputs, work.round, 0)).await;
+    let execution = enter(&process, &cx, label(node, &state.inputs, state.round, 0)).await;
     let paid = recorded(&process, &cx, &execution, "pay").await?;
     let resume_value = number(&cx.interrupts().raise_with_schema("q1", paid, "", None).await?);
     let mailed = recorded(&process, &cx, &execution, "mail").await?;
@@ -133,15 +133,15 @@ pub(super) async fn records(
 }
 
 async fn recorded(process: &Process, cx: &TaskContext, execution: &Execution, name: &'static str) -> NodeResult<u64> {
-    let mut is_made = false;
-    let make = async {
-        is_made = true;
+    let mut is_computed = false;
+    let compute = async {
+        is_computed = true;
         process.record_computed(execution, name);
         process.pause(AwaitPoint::Task(execution.label, name)).await;
         Ok::<u64, NodeError>(name.len() as u64)
     };
-    let value = cx.once(name, make).await?;
-    if !is_made {
+    let value = cx.once(name, compute).await?;
+    if !is_computed {
         process.record_reused();
     }
     Ok(value)
@@ -149,12 +149,12 @@ async fn recorded(process: &Process, cx: &TaskContext, execution: &Execution, na
 
 /// Fails at the first attempt in each process and is retried.
 pub(super) async fn flaky(
-    work: View<SimState>,
+    state: View<SimState>,
     process: RunContext<Process>,
     cx: TaskContext,
     node: u64,
 ) -> NodeResult {
-    let execution = enter(&process, &cx, label(node, &work.inputs, work.round, 0)).await;
+    let execution = enter(&process, &cx, label(node, &state.inputs, state.round, 0)).await;
     if cx.attempt() == 1 {
         return Err(NodeError::new("not yet").retryable());
     }
@@ -164,24 +164,24 @@ pub(super) async fn flaky(
 
 /// Fails permanently. Its error is recorded before its handler runs, so it must not run again after that.
 pub(super) async fn broken(
-    work: View<SimState>,
+    state: View<SimState>,
     process: RunContext<Process>,
     cx: TaskContext,
     node: u64,
 ) -> NodeResult {
-    let execution = enter(&process, &cx, label(node, &work.inputs, work.round, 0)).await;
+    let execution = enter(&process, &cx, label(node, &state.inputs, state.round, 0)).await;
     process.record_computed(&execution, "__failure__");
     Err(NodeError::new("never").fatal())
 }
 
 /// Waits for the clock.
 pub(super) async fn waits(
-    work: View<SimState>,
+    state: View<SimState>,
     process: RunContext<Process>,
     cx: TaskContext,
     (node, time): (u64, u64),
 ) -> NodeResult {
-    let execution = enter(&process, &cx, label(node, &work.inputs, work.round, 0)).await;
+    let execution = enter(&process, &cx, label(node, &state.inputs, state.round, 0)).await;
     cx.sleep(Duration::from_millis(time)).await;
     leave(&process, &execution).await;
     Ok(mark(execution.label))
@@ -189,24 +189,24 @@ pub(super) async fn waits(
 
 /// Writes a mark in the subgraph.
 pub(super) async fn subgraph_plain(
-    part: View<SubgraphState>,
+    state: View<SubgraphState>,
     process: RunContext<Process>,
     cx: TaskContext,
     node: u64,
 ) -> NodeResult<SubgraphStateUpdate> {
-    let execution = enter(&process, &cx, label(node, &part.inputs, part.round, 0)).await;
+    let execution = enter(&process, &cx, label(node, &state.inputs, state.round, 0)).await;
     leave(&process, &execution).await;
     Ok(subgraph_mark(execution.label))
 }
 
 /// Interrupts in the subgraph.
 pub(super) async fn subgraph_interrupts(
-    part: View<SubgraphState>,
+    state: View<SubgraphState>,
     process: RunContext<Process>,
     cx: TaskContext,
     node: u64,
 ) -> NodeResult<SubgraphStateUpdate> {
-    let execution = enter(&process, &cx, label(node, &part.inputs, part.round, 0)).await;
+    let execution = enter(&process, &cx, label(node, &state.inputs, state.round, 0)).await;
     let resume_value = number(&cx.interrupts().raise_with_schema("q1", node, "", None).await?);
     leave(&process, &execution).await;
     Ok(subgraph_mark(execution.label).answers(resume_value))

@@ -59,7 +59,7 @@ fn resume(value: u64) -> TaskEntry {
 
 fn execution(task: TaskId, label: u64) -> Execution {
     Execution {
-        key: TaskIdentity::of(task),
+        key: TaskIdentity::from_task(task),
         label,
         run: RUN,
         namespace: CheckpointNamespace::root(),
@@ -138,8 +138,8 @@ fn a_recomputed_recorded_result_is_detected() {
 fn a_second_resume_value_is_detected() {
     let mut oracle = started();
     oracle.committed(&commit(1, None, vec![(TASK, resume(1))])).unwrap();
-    assert_eq!(rule(oracle.committed(&commit(1, None, vec![(TASK, resume(1))]))), Rule::AnsweredOnce);
-    assert_eq!(rule(oracle.committed(&commit(1, None, vec![(TASK, resume(2))]))), Rule::AnsweredOnce);
+    assert_eq!(rule(oracle.committed(&commit(1, None, vec![(TASK, resume(1))]))), Rule::ResumedOnce);
+    assert_eq!(rule(oracle.committed(&commit(1, None, vec![(TASK, resume(2))]))), Rule::ResumedOnce);
 }
 
 #[test]

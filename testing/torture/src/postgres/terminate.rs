@@ -32,9 +32,9 @@ impl AdminConnection {
     /// # Errors
     /// Returns an error if the server does not respond.
     pub(super) fn terminate(&self, name: &str) -> Result<u64, String> {
-        let end = "SELECT count(*) FILTER (WHERE pg_terminate_backend(pid)) FROM pg_stat_activity \
+        let statement = "SELECT count(*) FILTER (WHERE pg_terminate_backend(pid)) FROM pg_stat_activity \
                    WHERE application_name = $1";
-        let ended = self.runtime.block_on(self.client.query_typed_one(end, &[(&name, Type::TEXT)]));
+        let ended = self.runtime.block_on(self.client.query_typed_one(statement, &[(&name, Type::TEXT)]));
         let ended = ended.and_then(|row| row.try_get::<_, i64>(0));
         ended.map(i64::cast_unsigned).map_err(|error| format!("connections cannot be terminated: {error}"))
     }

@@ -9,7 +9,7 @@ use super::strace::TraceStep;
 use crate::random::Random;
 
 /// Size of a sector, which is written atomically.
-const SECTOR: usize = 512;
+const SECTOR_SIZE: usize = 512;
 
 /// Files of a folder.
 pub(crate) type DiskImage = BTreeMap<String, Vec<u8>>;
@@ -21,7 +21,7 @@ pub(crate) struct SimulatedDisk {
     /// Requested syncs by thread: the file, and the number of its changes they cover.
     syncs: BTreeMap<u32, (String, usize)>,
     /// Number of completed syncs.
-    synced: usize,
+    completed_syncs: usize,
     /// Syncs that are reported as completed and have no effect.
     ignored: IgnoredSyncs,
 }
@@ -34,7 +34,7 @@ pub(crate) enum IgnoredSyncs {
     /// The sync with this number.
     One(usize),
     /// All syncs of files with this suffix.
-    Of(&'static str),
+    WithSuffix(&'static str),
 }
 
 #[derive(Debug, Default)]
@@ -80,8 +80,8 @@ impl SimulatedDisk {
                 self.syncs.insert(*thread, (file.clone(), state.durable_changes + state.pending.len()));
             }
             TraceStep::SyncEnds { thread } => {
-                if let Some((file, covers)) = self.syncs.remove(thread) {
-                    self.sync(&file, covers);
+                if let Some((file, covered_changes)) = self.syncs.remove(thread) {
+                    self.sync(&file, covered_changes);
                 }
             }
             TraceStep::Remove { file } => _ = self.files.remove(file),
@@ -92,17 +92,17 @@ impl SimulatedDisk {
         self.files.entry(file.to_owned()).or_default().pending.push(change);
     }
 
-    fn sync(&mut self, name: &str, covers: usize) {
-        let number = self.synced;
-        self.synced += 1;
+    fn sync(&mut self, name: &str, covered_changes: usize) {
+        let number = self.completed_syncs;
+        self.completed_syncs += 1;
         let is_ignored = match &self.ignored {
             IgnoredSyncs::None => false,
             IgnoredSyncs::One(index) => *index == number,
-            IgnoredSyncs::Of(suffix) => name.ends_with(suffix),
+            IgnoredSyncs::WithSuffix(suffix) => name.ends_with(suffix),
         };
         let Some(file) = self.files.get_mut(name).filter(|_| !is_ignored) else { return };
         let bytes = file.synced.get_or_insert_default();
-        let count = covers.saturating_sub(file.durable_changes).min(file.pending.len());
+        let count = covered_changes.saturating_sub(file.durable_changes).min(file.pending.len());
         file.pending.drain(..count).for_each(|change| change.apply(bytes));
         file.durable_changes += count;
     }
@@ -154,7 +154,7 @@ impl FileChange {
     fn partial(&self, random: &mut Random) -> Self {
         let Self::Write(offset, bytes) = self else { return self.clone() };
         // Sector boundaries relative to the beginning of the write.
-        let ends: Vec<usize> = (1..bytes.len()).filter(|end| (offset + end).is_multiple_of(SECTOR)).collect();
+        let ends: Vec<usize> = (1..bytes.len()).filter(|end| (offset + end).is_multiple_of(SECTOR_SIZE)).collect();
         if ends.is_empty() || random.one_in(2) {
             return self.clone();
         }
@@ -179,7 +179,7 @@ mod tests {
         [TraceStep::SyncStarts { file: "f".into(), thread: 1 }, TraceStep::SyncEnds { thread: 1 }]
     }
 
-    fn after(steps: &[TraceStep], ignored: IgnoredSyncs) -> SimulatedDisk {
+    fn disk_after(steps: &[TraceStep], ignored: IgnoredSyncs) -> SimulatedDisk {
         let mut disk = SimulatedDisk::new(ignored);
         steps.iter().for_each(|step| disk.apply_step(step));
         disk
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn only_writes_before_a_sync_are_safe() {
         let [start, ends] = sync();
-        let disk = after(&[write(0, b"ab"), start, write(1, b"cd"), ends], IgnoredSyncs::None);
+        let disk = disk_after(&[write(0, b"ab"), start, write(1, b"cd"), ends], IgnoredSyncs::None);
         assert_eq!(disk.image(UnsyncedPolicy::Lost)["f"], b"ab");
         assert_eq!(disk.image(UnsyncedPolicy::Retained)["f"], b"acd");
         assert!(disk.is_dirty());
@@ -196,13 +196,13 @@ mod tests {
 
     #[test]
     fn a_file_that_was_never_synced_is_not_there() {
-        let disk = after(&[write(0, b"ab")], IgnoredSyncs::None);
+        let disk = disk_after(&[write(0, b"ab")], IgnoredSyncs::None);
         assert!(disk.image(UnsyncedPolicy::Lost).is_empty());
         let [start, ends] = sync();
-        let ignored_sync = after(&[write(0, b"ab"), start.clone(), ends.clone()], IgnoredSyncs::One(0));
+        let ignored_sync = disk_after(&[write(0, b"ab"), start.clone(), ends.clone()], IgnoredSyncs::One(0));
         assert!(ignored_sync.image(UnsyncedPolicy::Lost).is_empty());
         let removed =
-            after(&[write(0, b"ab"), start, ends, TraceStep::Remove { file: "f".into() }], IgnoredSyncs::None);
+            disk_after(&[write(0, b"ab"), start, ends, TraceStep::Remove { file: "f".into() }], IgnoredSyncs::None);
         assert!(removed.image(UnsyncedPolicy::Retained).is_empty());
     }
 
@@ -214,8 +214,8 @@ mod tests {
             let FileChange::Write(offset, bytes) = change.partial(&mut random) else {
                 unreachable!("a write stays one")
             };
-            assert!(offset == 100 || offset.is_multiple_of(SECTOR));
-            assert!(offset + bytes.len() == 2_100 || (offset + bytes.len()).is_multiple_of(SECTOR));
+            assert!(offset == 100 || offset.is_multiple_of(SECTOR_SIZE));
+            assert!(offset + bytes.len() == 2_100 || (offset + bytes.len()).is_multiple_of(SECTOR_SIZE));
         }
     }
 }

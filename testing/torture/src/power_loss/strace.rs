@@ -34,12 +34,12 @@ pub(crate) enum TraceStep {
 ///
 /// # Errors
 /// Returns an error for file changes that the parser does not support, because ignoring them would hide losses.
-pub(crate) fn read(log: &str, folder: &str) -> Result<Vec<TraceStep>, String> {
-    let mut reader = TraceParser { folder, files: BTreeMap::new(), unfinished: BTreeMap::new(), steps: Vec::new() };
+pub(crate) fn parse(log: &str, folder: &str) -> Result<Vec<TraceStep>, String> {
+    let mut parser = TraceParser { folder, files: BTreeMap::new(), unfinished: BTreeMap::new(), steps: Vec::new() };
     for line in log.lines() {
-        reader.parse_line(line).map_err(|problem| format!("{problem} in the log line `{:.160}`", line))?;
+        parser.parse_line(line).map_err(|error| format!("{error} in the log line `{:.160}`", line))?;
     }
-    Ok(reader.steps)
+    Ok(parser.steps)
 }
 
 struct TraceParser<'a> {
@@ -240,7 +240,7 @@ mod tests {
             hex("/d/a.db-wal"),
         );
         let file = || "a.db".to_owned();
-        let steps = read(&log, "/d").unwrap();
+        let steps = parse(&log, "/d").unwrap();
         assert_eq!(
             steps,
             [
@@ -261,10 +261,10 @@ mod tests {
             "7 write(5, \"\\x00\", 1) = 1",
             "7 pwrite64(5, \"\\x00\"..., 4096, 0) = 4096",
         ] {
-            assert!(read(&format!("{open}{line}\n"), "/d").is_err(), "{line}");
+            assert!(parse(&format!("{open}{line}\n"), "/d").is_err(), "{line}");
         }
         let shared = format!("7 openat(AT_FDCWD, {}, O_RDWR) = 5\n", hex("/d/a.db-shm"));
         let mapped = "7 mmap(NULL, 4096, PROT_READ|PROT_WRITE, MAP_SHARED, 5, 0) = 0x7f00\n";
-        assert!(read(&format!("{shared}{mapped}"), "/d").unwrap().is_empty());
+        assert!(parse(&format!("{shared}{mapped}"), "/d").unwrap().is_empty());
     }
 }

@@ -47,8 +47,8 @@ fn doc_text(line: &str) -> Option<(&'static str, &str)> {
 fn banned_start(summary: &str) -> Option<&'static str> {
     let words: Vec<String> = without_ids(summary).split_whitespace().take(3).map(bare).collect();
     let phrase = words.join(" ");
-    let of_phrases = FIRST_PHRASES.into_iter().find(|banned| *banned == phrase);
-    of_phrases.or_else(|| FIRST_WORDS.into_iter().find(|banned| words.first().is_some_and(|word| word == banned)))
+    let banned_phrase = FIRST_PHRASES.into_iter().find(|banned| *banned == phrase);
+    banned_phrase.or_else(|| FIRST_WORDS.into_iter().find(|banned| words.first().is_some_and(|word| word == banned)))
 }
 
 fn without_ids(summary: &str) -> &str {

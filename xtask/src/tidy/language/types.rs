@@ -40,11 +40,11 @@ fn is_product(path: &str) -> bool {
 
 /// Returns the modules marked `#[cfg(test)]` that are files, as paths without `.rs`.
 fn test_files(files: &[(&str, Declarations)]) -> BTreeSet<String> {
-    let of_file = |(path, declarations): &(&str, Declarations)| {
+    let test_modules = |(path, declarations): &(&str, Declarations)| {
         let folder = module_folder(path).to_owned();
         declarations.test_modules.iter().map(move |module| format!("{folder}/{module}")).collect::<Vec<_>>()
     };
-    files.iter().flat_map(of_file).collect()
+    files.iter().flat_map(test_modules).collect()
 }
 
 /// Returns the folder of a file's child modules.

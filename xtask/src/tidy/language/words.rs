@@ -38,14 +38,14 @@ impl Lexicon {
     /// Returns the banned form in a name, with the words to use instead.
     fn banned(&self, name: &str, role: Role) -> Option<(&'static str, &'static str)> {
         let parts = parts(name);
-        let within = (0..parts.len()).find_map(|at| self.parts.find(&parts[at..], true));
+        let by_part = (0..parts.len()).find_map(|at| self.parts.find(&parts[at..], true));
         let as_name = || self.names.find(&parts, false);
         let by_role = || match role {
             Role::Type | Role::Module => self.types.find(&parts, false),
             Role::Constant => self.limits.find(&parts, true),
             Role::Other => None,
         };
-        within.or_else(as_name).or_else(by_role)
+        by_part.or_else(as_name).or_else(by_role)
     }
 }
 

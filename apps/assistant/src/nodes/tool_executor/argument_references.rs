@@ -23,39 +23,39 @@ pub(super) fn resolve_references(
         }
     }
     let mut args = call.args.clone();
-    args.values_mut().for_each(|value| fill(value, &results));
+    args.values_mut().for_each(|value| replace_references(value, &results));
     Ok(args)
 }
 
-fn fill(value: &mut Value, results: &BTreeMap<String, String>) {
+fn replace_references(value: &mut Value, results: &BTreeMap<String, String>) {
     match value {
         // A reference without other text becomes the JSON value of the result instead of text.
         Value::String(text) if results.contains_key(text.trim()) => {
             let result = &results[text.trim()];
-            let read = serde_json::from_str(result).ok().map(simple);
-            *value = read.unwrap_or_else(|| Value::String(result.clone()));
+            let parsed = serde_json::from_str(result).ok().map(unwrap_single_value);
+            *value = parsed.unwrap_or_else(|| Value::String(result.clone()));
         }
         Value::String(text) => {
             for (name, result) in results {
                 if text.contains(name) {
-                    let read: Option<Value> = serde_json::from_str(result).ok().map(simple);
-                    let word = match read {
+                    let parsed: Option<Value> = serde_json::from_str(result).ok().map(unwrap_single_value);
+                    let replacement = match parsed {
                         Some(Value::String(text)) => text,
                         Some(value) => value.to_string(),
                         None => result.clone(),
                     };
-                    *text = text.replace(name, &word);
+                    *text = text.replace(name, &replacement);
                 }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| fill(item, results)),
-        Value::Object(entries) => entries.values_mut().for_each(|item| fill(item, results)),
+        Value::Array(items) => items.iter_mut().for_each(|item| replace_references(item, results)),
+        Value::Object(entries) => entries.values_mut().for_each(|item| replace_references(item, results)),
         _ => {}
     }
 }
 
 /// Reduces a result to its value: the single value of a query, or the result of a calculation.
-fn simple(value: Value) -> Value {
+fn unwrap_single_value(value: Value) -> Value {
     if let Some(result) = value.get("result") {
         return result.clone();
     }

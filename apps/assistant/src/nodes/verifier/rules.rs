@@ -34,21 +34,21 @@ pub(super) struct AmbiguousQuestion {
 }
 
 /// Error kinds that are caused by the question.
-const IN_QUESTION: [&str; 3] = ["unknown_table", "ambiguous", "forbidden"];
+const QUESTION_ERRORS: [&str; 3] = ["unknown_table", "ambiguous", "forbidden"];
 /// Tool that queries records.
-const RECORDS: &str = "bq_query";
+const QUERY_TOOL: &str = "bq_query";
 /// Maximum number of choices shown to the user.
 const MAX_CHOICES: usize = 8;
 
 /// Judges the outputs of the last attempt.
 pub(super) fn judge(question: &str, clarified: &[Clarification], outputs: &[ToolResult]) -> RuleVerdict {
-    let reads_records = outputs.iter().any(|output| output.tool == RECORDS);
-    let counts = |output: &&ToolResult| !reads_records || output.tool == RECORDS;
-    let deciding: Vec<&ToolResult> = outputs.iter().filter(counts).collect();
-    let missing: Vec<String> = outputs.iter().filter_map(missing_from).collect();
+    let reads_records = outputs.iter().any(|output| output.tool == QUERY_TOOL);
+    let is_deciding = |output: &&ToolResult| !reads_records || output.tool == QUERY_TOOL;
+    let deciding: Vec<&ToolResult> = outputs.iter().filter(is_deciding).collect();
+    let missing: Vec<String> = outputs.iter().filter_map(describe_missing).collect();
     let is_good = |output: &&ToolResult| output.is_good() && !is_empty(output);
     if !deciding.iter().any(is_good) {
-        if let Some(unclear) = outputs.iter().find_map(|output| in_question(question, output)) {
+        if let Some(unclear) = outputs.iter().find_map(|output| ambiguity_from_error(question, output)) {
             return RuleVerdict::Unclear(unclear);
         }
         let all_failed = deciding.iter().all(|output| !output.is_good());
@@ -70,7 +70,7 @@ pub(super) fn judge(question: &str, clarified: &[Clarification], outputs: &[Tool
 }
 
 /// Describes in a sentence what a call failed to return.
-fn missing_from(output: &ToolResult) -> Option<String> {
+fn describe_missing(output: &ToolResult) -> Option<String> {
     match (output.is_good(), is_empty(output)) {
         (true, true) => Some(format!("`{}` found nothing", output.tool)),
         (true, false) => None,
@@ -85,37 +85,37 @@ pub(super) fn is_empty(output: &ToolResult) -> bool {
         Value::Object(entries) => {
             let lists = ["rows", "passages", "facts", "tables", "results", "items", "hits", "columns"];
             match lists.iter().find_map(|name| entries.get(*name).and_then(Value::as_array)) {
-                Some(items) => items.iter().all(is_nothing),
-                None => entries.get("text").is_some_and(is_nothing),
+                Some(items) => items.iter().all(is_empty_value),
+                None => entries.get("text").is_some_and(is_empty_value),
             }
         }
-        value => is_nothing(&value),
+        value => is_empty_value(&value),
     }
 }
 
 /// Returns true for empty values and rows of empty values, such as the sum over no rows.
-fn is_nothing(value: &Value) -> bool {
+fn is_empty_value(value: &Value) -> bool {
     match value {
         Value::Null => true,
         Value::String(text) => text.trim().is_empty(),
-        Value::Array(items) => items.iter().all(is_nothing),
+        Value::Array(items) => items.iter().all(is_empty_value),
         _ => false,
     }
 }
 
 /// Returns the ambiguity if the question caused the failure of this call.
-fn in_question(question: &str, output: &ToolResult) -> Option<AmbiguousQuestion> {
+fn ambiguity_from_error(question: &str, output: &ToolResult) -> Option<AmbiguousQuestion> {
     if output.is_good() {
         return None;
     }
-    let kind = IN_QUESTION.into_iter().find(|kind| {
+    let kind = QUESTION_ERRORS.into_iter().find(|kind| {
         let text = &output.content;
         text.starts_with(&format!("{kind}: ")) || text.contains(&format!(" {kind}: "))
     })?;
     let text = output.content.split_once(&format!("{kind}: ")).map_or("", |(_, text)| text).trim();
     let names: Vec<&str> = quoted(text);
     let lower_question = question.to_lowercase();
-    let (mentioned, near): (Vec<&str>, Vec<&str>) =
+    let (mentioned, suggested): (Vec<&str>, Vec<&str>) =
         names.iter().partition(|name| lower_question.contains(&name.to_lowercase()));
     // The plan invented a name that is not in the question, so the user need not be asked.
     if kind == "unknown_table" && !names.is_empty() && mentioned.is_empty() {
@@ -123,7 +123,7 @@ fn in_question(question: &str, output: &ToolResult) -> Option<AmbiguousQuestion>
     }
     let about = mentioned.first().or(names.first()).copied().unwrap_or_default().to_owned();
     let mut choices: Vec<String> = Vec::new();
-    for name in near.into_iter().filter(|name| **name != about) {
+    for name in suggested.into_iter().filter(|name| **name != about) {
         if !choices.iter().any(|existing| existing == name) && choices.len() < MAX_CHOICES {
             choices.push(name.to_owned());
         }
@@ -155,16 +155,16 @@ fn ambiguous_match(question: &str, clarified: &[Clarification], output: &ToolRes
     let columns = rows.first()?.as_array()?.len();
     (0..columns).find_map(|column| {
         let cells: Option<Vec<&str>> = rows.iter().map(|row| row.get(column)?.as_str()).collect();
-        let different: BTreeSet<&str> = cells?.into_iter().collect();
+        let distinct: BTreeSet<&str> = cells?.into_iter().collect();
         let has_name = |cell: &&str| cell.split(|letter: char| !letter.is_alphanumeric()).any(|word| word == name);
         // Only cells that extend the name by a few words are names of people; longer cells merely mention the name.
-        let are_names = different.iter().all(|cell| has_name(cell) && cell.split_whitespace().count() <= 4);
-        let is_exact = different.iter().any(|cell| question.contains(*cell) && *cell != name);
-        (different.len() > 1 && different.len() <= MAX_CHOICES && are_names && !is_exact).then(|| AmbiguousQuestion {
+        let are_names = distinct.iter().all(|cell| has_name(cell) && cell.split_whitespace().count() <= 4);
+        let is_exact = distinct.iter().any(|cell| question.contains(*cell) && *cell != name);
+        (distinct.len() > 1 && distinct.len() <= MAX_CHOICES && are_names && !is_exact).then(|| AmbiguousQuestion {
             kind: "ambiguous",
             about: name.to_owned(),
-            question: format!("There are {} entries named `{name}`. Which one do you mean?", different.len()),
-            choices: different.into_iter().map(str::to_owned).collect(),
+            question: format!("There are {} entries named `{name}`. Which one do you mean?", distinct.len()),
+            choices: distinct.into_iter().map(str::to_owned).collect(),
         })
     })
 }
@@ -177,28 +177,28 @@ fn missing_answer_kind(question: &str, outputs: &[&ToolResult]) -> Option<&'stat
     });
     static NAME: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r"(?i)^\s*(who|whose)\b|\bname of\b").expect("a pattern"));
-    let has = |test: fn(&Value) -> bool| outputs.iter().any(|output| any_within(&output.value(), test));
-    if NUMBER.is_match(question) && !has(says_number) {
+    let has = |test: fn(&Value) -> bool| outputs.iter().any(|output| any_value(&output.value(), test));
+    if NUMBER.is_match(question) && !has(contains_number) {
         return Some("a number");
     }
-    (NAME.is_match(question) && !has(says_word)).then_some("a name")
+    (NAME.is_match(question) && !has(contains_word)).then_some("a name")
 }
 
 /// Returns true if one of the values passes the test; keys and metadata of the call are ignored.
-fn any_within(value: &Value, test: fn(&Value) -> bool) -> bool {
+fn any_value(value: &Value, test: fn(&Value) -> bool) -> bool {
     match value {
-        Value::Array(items) => items.iter().any(|item| any_within(item, test)),
+        Value::Array(items) => items.iter().any(|item| any_value(item, test)),
         Value::Object(entries) => {
             let about = ["columns", "count", "truncated", "sql", "source"];
             let content =
                 entries.iter().filter(|(key, _)| !entries.contains_key("rows") || !about.contains(&key.as_str()));
-            content.map(|(_, value)| value).any(|value| any_within(value, test))
+            content.map(|(_, value)| value).any(|value| any_value(value, test))
         }
         value => test(value),
     }
 }
 
-fn says_number(value: &Value) -> bool {
+fn contains_number(value: &Value) -> bool {
     static WORDS: LazyLock<Regex> = LazyLock::new(|| {
         let words =
             "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|hundred|thousand|none";
@@ -211,7 +211,7 @@ fn says_number(value: &Value) -> bool {
     }
 }
 
-fn says_word(value: &Value) -> bool {
+fn contains_word(value: &Value) -> bool {
     value.as_str().is_some_and(|text| text.chars().any(char::is_alphabetic))
 }
 

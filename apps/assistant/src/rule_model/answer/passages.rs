@@ -9,11 +9,11 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::super::classify::{ClassifiedQuestion, QuestionKind};
-use super::super::tokens::{QuestionToken, is_denial, is_question_word, stem, tokenize};
+use super::super::tokens::{QuestionToken, is_negation, is_question_word, stem, tokenize};
 use crate::prompt::{TaskPrompt, ToolResult};
 
 /// Groups of words that documents use as synonyms.
-const ALIKE: [&[&str]; 16] = [
+const SYNONYMS: [&[&str]; 16] = [
     &["vacation", "holiday"],
     &["guarantee", "warranty"],
     &["trip", "travel", "journey"],
@@ -35,18 +35,18 @@ const ALIKE: [&[&str]; 16] = [
 /// Minimum share of the question's words that sentence and headings must cover.
 const MIN_COVERAGE: f64 = 0.8;
 /// Minimum share of the question's words that the sentence itself must cover.
-const ENOUGH_IN_SENTENCE: f64 = 0.5;
+const MIN_SENTENCE_COVERAGE: f64 = 0.5;
 
 /// Returns the search words of a question, and synonyms for them. Negations do not help a search, and hyphenated
 /// words are split because their parts match more documents.
 pub(crate) fn search_words(question: &str) -> (Vec<String>, Vec<String>) {
-    let mut own = content(&question.replace('-', " "));
-    own.retain(|word| !is_denial(word));
-    let others = own.iter().flat_map(|word| alike(word)).filter(|word| !own.contains(word)).collect();
-    (own, others)
+    let mut words = content_words(&question.replace('-', " "));
+    words.retain(|word| !is_negation(word));
+    let synonyms = words.iter().flat_map(|word| synonyms(word)).filter(|word| !words.contains(word)).collect();
+    (words, synonyms)
 }
 
-fn content(question: &str) -> Vec<String> {
+fn content_words(question: &str) -> Vec<String> {
     let mut seen = Vec::new();
     for word in tokenize(&question.replace('\'', " ")) {
         let is_question = is_question_word(&word.lower);
@@ -58,15 +58,15 @@ fn content(question: &str) -> Vec<String> {
 }
 
 /// Returns the negated words: the first content word after each negation.
-fn denied(all: &[QuestionToken]) -> Vec<String> {
-    let denials = all.iter().enumerate().filter(|(_, word)| is_denial(&word.lower));
+fn negated(all: &[QuestionToken]) -> Vec<String> {
+    let negations = all.iter().enumerate().filter(|(_, word)| is_negation(&word.lower));
     let next = |index: usize| all[index + 1..].iter().find(|word| !is_question_word(&word.lower));
-    denials.filter_map(|(index, _)| next(index)).map(|word| word.lower.clone()).collect()
+    negations.filter_map(|(index, _)| next(index)).map(|word| word.lower.clone()).collect()
 }
 
-fn alike(word: &str) -> Vec<String> {
+fn synonyms(word: &str) -> Vec<String> {
     let target = stem(word);
-    let groups = ALIKE.iter().filter(|group| group.iter().any(|other| stem(other) == target));
+    let groups = SYNONYMS.iter().filter(|group| group.iter().any(|other| stem(other) == target));
     groups.flat_map(|group| group.iter().map(|word| (*word).to_owned())).collect()
 }
 
@@ -81,7 +81,7 @@ struct PassageStatement {
 #[derive(Default)]
 struct StemmedText {
     stems: BTreeSet<String>,
-    denied: BTreeSet<String>,
+    negated: BTreeSet<String>,
 }
 
 impl StemmedText {
@@ -98,15 +98,15 @@ impl StemmedText {
             }
         }
         stems.extend(all.windows(2).map(|pair| stem(&format!("{}-{}", pair[0].lower, pair[1].lower))));
-        Self { stems, denied: denied(&all).iter().map(|word| stem(word)).collect() }
+        Self { stems, negated: negated(&all).iter().map(|word| stem(word)).collect() }
     }
 
     fn has(&self, forms: &[String]) -> bool {
         forms.iter().any(|form| self.stems.contains(form))
     }
 
-    fn denies(&self, forms: &[String]) -> bool {
-        forms.iter().any(|form| self.denied.contains(form))
+    fn negates(&self, forms: &[String]) -> bool {
+        forms.iter().any(|form| self.negated.contains(form))
     }
 }
 
@@ -117,10 +117,10 @@ pub(super) fn quote_passages(
     number: usize,
     prompt: &TaskPrompt,
 ) -> Option<String> {
-    if matches!(classified.topic, QuestionKind::Future) || is_about_records(classified) {
+    if matches!(classified.kind, QuestionKind::Future) || is_about_records(classified) {
         return None;
     }
-    let criteria = AnswerCriteria::of(classified);
+    let criteria = AnswerCriteria::new(classified);
     if criteria.words.is_empty() {
         return None;
     }
@@ -150,16 +150,17 @@ pub(super) fn quote_passages(
 
 /// Returns true if the question asks for an amount in a period: documents contain rules and no records.
 fn is_about_records(classified: &ClassifiedQuestion) -> bool {
-    let signs = &classified.reading.signs;
-    let is_measured = signs.counts.is_some() || signs.how_much || signs.sums || signs.averages || signs.every.is_some();
-    is_measured && !classified.reading.periods.is_empty()
+    let cues = &classified.parsed.cues;
+    let is_measured =
+        cues.counts.is_some() || cues.how_much || cues.sums || cues.averages || cues.date_prefix.is_some();
+    is_measured && !classified.parsed.periods.is_empty()
 }
 
 struct AnswerCriteria {
     /// Each word of the question with its synonyms, as stems.
     words: Vec<Vec<String>>,
     /// Negated words with their synonyms; an answer must negate all of them as well.
-    denied: Vec<Vec<String>>,
+    negated: Vec<Vec<String>>,
     /// Every word of the question and every part of a hyphenated word, as stems.
     question_stems: BTreeSet<String>,
     needs_number: bool,
@@ -167,16 +168,16 @@ struct AnswerCriteria {
     unit: Option<String>,
     defines: bool,
     /// True if the question asks for a maximum, which a sentence about all items does not name.
-    wants_most: bool,
+    asks_for_maximum: bool,
 }
 
 impl AnswerCriteria {
-    fn of(classified: &ClassifiedQuestion) -> Self {
+    fn new(classified: &ClassifiedQuestion) -> Self {
         let question = &classified.question;
         let same =
-            |word: &String| std::iter::once(stem(word)).chain(alike(word).iter().map(|word| stem(word))).collect();
+            |word: &String| std::iter::once(stem(word)).chain(synonyms(word).iter().map(|word| stem(word))).collect();
         let all = tokenize(question);
-        let signs = &classified.reading.signs;
+        let cues = &classified.parsed.cues;
         let counted = all.windows(3).find(|three| three[0].lower == "how" && three[1].lower == "many");
         let unit = counted.map(|three| stem(&three[2].lower));
         let lower = question.to_lowercase();
@@ -184,15 +185,15 @@ impl AnswerCriteria {
         let defines =
             [" mean", "call", "definition", "define", "what is a", "what are"].iter().any(|part| lower.contains(part));
         let needs_number =
-            signs.how_much || signs.how_long || unit.is_some() || is_percent || lower.contains("up to what");
+            cues.how_much || cues.how_long || unit.is_some() || is_percent || lower.contains("up to what");
         Self {
-            words: content(question).iter().filter(|word| !is_denial(word)).map(same).collect(),
-            denied: denied(&all).iter().map(same).collect(),
+            words: content_words(question).iter().filter(|word| !is_negation(word)).map(same).collect(),
+            negated: negated(&all).iter().map(same).collect(),
             question_stems: all.iter().flat_map(|word| word.lower.split('-').map(stem)).collect(),
             needs_number,
             unit,
             defines,
-            wants_most: signs.most.is_some(),
+            asks_for_maximum: cues.superlative.is_some(),
         }
     }
 
@@ -205,22 +206,22 @@ impl AnswerCriteria {
         if self.unit.as_ref().is_some_and(|unit| !stemmed.stems.contains(unit)) {
             return None;
         }
-        if !self.denied.iter().all(|word| stemmed.denies(word) || headings.denies(word)) {
+        if !self.negated.iter().all(|word| stemmed.negates(word) || headings.negates(word)) {
             return None;
         }
         let in_sentence = self.words.iter().filter(|word| stemmed.has(word)).count();
         let exact = self.words.iter().filter(|word| stemmed.stems.contains(&word[0])).count();
-        let above = self.words.iter().filter(|word| headings.has(word)).count();
+        let in_headings = self.words.iter().filter(|word| headings.has(word)).count();
         let covered = self.words.iter().filter(|word| stemmed.has(word) || headings.has(word)).count();
         #[expect(clippy::cast_precision_loss, reason = "a question has few words")]
-        let [in_sentence, exact, above, covered, all] =
-            [in_sentence, exact, above, covered, self.words.len()].map(|count| count as f64);
-        let enough = if self.wants_most { 1.0 } else { MIN_COVERAGE };
-        let is_enough = covered / all >= enough && in_sentence / all >= ENOUGH_IN_SENTENCE;
+        let [in_sentence, exact, in_headings, covered, all] =
+            [in_sentence, exact, in_headings, covered, self.words.len()].map(|count| count as f64);
+        let min_coverage = if self.asks_for_maximum { 1.0 } else { MIN_COVERAGE };
+        let is_enough = covered / all >= min_coverage && in_sentence / all >= MIN_SENTENCE_COVERAGE;
         // One matching word is weak evidence, so the headings must match as well.
-        let is_enough = is_enough && (self.words.len() > 1 || above > 0.0);
-        let defines = if self.defines && above > 0.0 { 1.0 } else { 0.0 };
-        is_enough.then_some(2.0 * covered + in_sentence + 0.5 * exact + 0.5 * above + defines)
+        let is_enough = is_enough && (self.words.len() > 1 || in_headings > 0.0);
+        let defines = if self.defines && in_headings > 0.0 { 1.0 } else { 0.0 };
+        is_enough.then_some(2.0 * covered + in_sentence + 0.5 * exact + 0.5 * in_headings + defines)
     }
 }
 
@@ -228,7 +229,7 @@ impl AnswerCriteria {
 fn statements(text: &str, question_stems: &BTreeSet<String>) -> Vec<PassageStatement> {
     let mut all = Vec::new();
     for paragraph in text.split("\n\n").map(str::trim).filter(|paragraph| !paragraph.is_empty()) {
-        let lines = rows(paragraph).unwrap_or_else(|| sentences(paragraph));
+        let lines = table_rows(paragraph).unwrap_or_else(|| sentences(paragraph));
         all.extend(lines.into_iter().map(|line| statement(line, question_stems)));
     }
     all
@@ -265,21 +266,21 @@ fn sentences(paragraph: &str) -> Vec<String> {
 }
 
 /// Splits a table on one line into rows, each with the names of the header.
-fn rows(paragraph: &str) -> Option<Vec<String>> {
+fn table_rows(paragraph: &str) -> Option<Vec<String>> {
     let line = paragraph.split_whitespace().collect::<Vec<_>>().join(" ");
     let rule = line.find("|---").or_else(|| line.find("| ---"))?;
     let cells = |text: &str| -> Vec<String> {
         text.trim().trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()
     };
     let start = line.find('|')?;
-    let head = cells(line[start..rule].trim());
+    let header = cells(line[start..rule].trim());
     let body = line[rule..].trim_start_matches(['|', '-', ' ', ':']);
     let flat: Vec<String> = body.split('|').map(|cell| cell.trim().to_owned()).collect();
     let mut all: Vec<String> = Vec::new();
     // On one line, two rows are separated by an empty cell.
-    for row in flat.chunks(head.len() + 1).map(|row| &row[..row.len().min(head.len())]) {
-        if row.len() == head.len() {
-            let pairs: Vec<String> = head.iter().zip(row).map(|(name, cell)| format!("{name}: {cell}")).collect();
+    for row in flat.chunks(header.len() + 1).map(|row| &row[..row.len().min(header.len())]) {
+        if row.len() == header.len() {
+            let pairs: Vec<String> = header.iter().zip(row).map(|(name, cell)| format!("{name}: {cell}")).collect();
             all.push(pairs.join("; "));
         }
     }
@@ -322,12 +323,12 @@ mod tests {
         ] {
             assert_eq!(stemmed(text, question).has(&[stem(word)]), has, "{text}: {word}");
         }
-        for (text, word, denies) in [
+        for (text, word, negates) in [
             ("The order has no payment yet.", "order", false),
             ("The order has no payment yet.", "payment", true),
             ("It is not to be opened.", "opened", true),
         ] {
-            assert_eq!(stemmed(text, "").denies(&[stem(word)]), denies, "{text}: {word}");
+            assert_eq!(stemmed(text, "").negates(&[stem(word)]), negates, "{text}: {word}");
         }
     }
 }

@@ -9,9 +9,9 @@ use super::numbers::{format_value, grouped};
 use crate::prompt::TaskPrompt;
 
 /// Maximum number of rows in a table, normally and for short answers.
-const ROWS: (usize, usize) = (30, 10);
-/// Number of days without data at either end of a period that is not reported as a gap.
-const FEW_DAYS: i64 = 7;
+const MAX_ROWS: (usize, usize) = (30, 10);
+/// Maximum number of days without data at either end of a period that are not reported as a gap.
+const MAX_UNREPORTED_DAYS: i64 = 7;
 
 /// Describes the rows; `None` if they are empty.
 pub(super) fn describe_rows(
@@ -35,17 +35,17 @@ pub(super) fn describe_rows(
         .iter()
         .map(|row| row.iter().enumerate().map(|(column, cell)| format_value(cell, form(column), is_imperial)).collect())
         .collect();
-    let (cells, same) = without_more(query, cells);
-    let about = query.map(SqlQuery::describe_filters).unwrap_or_default();
+    let (cells, tie_note) = drop_extra_row(query, cells);
+    let filters = query.map(SqlQuery::describe_filters).unwrap_or_default();
     let table = || MarkdownTable {
         names: &names,
         cells: &cells,
         number,
-        most: shown_rows(prompt),
+        max_rows: max_rows(prompt),
         is_cut: value["truncated"] == true,
     };
     let text = match (query.map(|query| query.shape), cells.as_slice(), names.as_slice()) {
-        (Some(ResultShape::Number), [row], [name]) => format!("The {name}{about} is {} [{number}].", row[0]),
+        (Some(ResultShape::Number), [row], [name]) => format!("The {name}{filters} is {} [{number}].", row[0]),
         (None, [row], [name]) => format!("{name}: {} [{number}]", row[0]),
         (Some(ResultShape::List | ResultShape::Ranking), [row], [_, name]) => {
             let is_number = row[0].chars().all(|letter| letter.is_ascii_digit());
@@ -53,28 +53,28 @@ pub(super) fn describe_rows(
             format!("{kind}{}: {name} {} [{number}].", row[0], row[1])
         }
         (Some(ResultShape::Comparison), [first, second], _) => {
-            format!("{}{about}.\n\n{}", describe_leader(first, second, &names), table().markdown())
+            format!("{}{filters}.\n\n{}", describe_leader(first, second, &names), table().markdown())
         }
-        (Some(shape), ..) => format!("{}:\n\n{}", title(shape, &names, &about, query), table().markdown()),
+        (Some(shape), ..) => format!("{}:\n\n{}", title(shape, &names, &filters, query), table().markdown()),
         (None, ..) => table().markdown(),
     };
-    Some(format!("{text}{same}"))
+    Some(format!("{text}{tie_note}"))
 }
 
 /// Drops the extra row of a ranking and returns a note if that row ties with the last one.
-fn without_more(query: Option<&SqlQuery>, mut cells: Vec<Vec<String>>) -> (Vec<Vec<String>>, &'static str) {
+fn drop_extra_row(query: Option<&SqlQuery>, mut cells: Vec<Vec<String>>) -> (Vec<Vec<String>>, &'static str) {
     let Some((limit, ranked)) = query.and_then(|query| Some((query.limit?, query.ranked?))) else { return (cells, "") };
-    let is_same = limit > 0
+    let is_tie = limit > 0
         && match (cells.get(limit - 1), cells.get(limit)) {
             (Some(last), Some(next)) => last.get(ranked) == next.get(ranked),
             _ => false,
         };
     cells.truncate(limit);
-    (cells, if is_same { " At least one more has the same value." } else { "" })
+    (cells, if is_tie { " At least one more has the same value." } else { "" })
 }
 
-fn shown_rows(prompt: &TaskPrompt) -> usize {
-    if prompt.preferences["length"] == "short" { ROWS.1 } else { ROWS.0 }
+fn max_rows(prompt: &TaskPrompt) -> usize {
+    if prompt.preferences["length"] == "short" { MAX_ROWS.1 } else { MAX_ROWS.0 }
 }
 
 /// States which of two entries has the higher value.
@@ -105,20 +105,20 @@ struct MarkdownTable<'a> {
     names: &'a [String],
     cells: &'a [Vec<String>],
     number: usize,
-    most: usize,
+    max_rows: usize,
     is_cut: bool,
 }
 
 impl MarkdownTable<'_> {
     /// Formats one column as a list and several columns as a table, followed by the reference.
     fn markdown(&self) -> String {
-        let visible = &self.cells[..self.cells.len().min(self.most)];
+        let visible = &self.cells[..self.cells.len().min(self.max_rows)];
         let lines: Vec<String> = match self.names {
             [_] => visible.iter().map(|row| format!("- {}", row.join(" "))).collect(),
             names => {
-                let head = [format!("| {} |", names.join(" | ")), format!("|{}", "---|".repeat(names.len()))];
+                let header = [format!("| {} |", names.join(" | ")), format!("|{}", "---|".repeat(names.len()))];
                 let rows = visible.iter().map(|row| format!("| {} |", row.join(" | ")));
-                head.into_iter().chain(rows).collect()
+                header.into_iter().chain(rows).collect()
             }
         };
         let hidden = self.cells.len() - visible.len();
@@ -133,25 +133,25 @@ impl MarkdownTable<'_> {
 
 /// Reports the past days of the requested period that the data does not cover.
 pub(super) fn describe_missing_days(query: &SqlQuery, value: &Value, number: usize, today: &str) -> Option<String> {
-    let (first, last) = range(value)?;
+    let (first, last) = date_range(value)?;
     let (period, _) = query.period.as_ref()?;
-    let [has_from, has_to, today] = [first, last, today].map(|day| day.parse::<Date>().ok());
-    let (has_from, has_to, end) = (has_from?, has_to?, period.to.yesterday().ok()?);
+    let [data_from, data_to, today] = [first, last, today].map(|day| day.parse::<Date>().ok());
+    let (data_from, data_to, end) = (data_from?, data_to?, period.to.yesterday().ok()?);
     // A few days without data are not a gap.
-    let lacks_start = period.from.saturating_add(FEW_DAYS.days()) < has_from && period.from.year() > 1;
-    let lacks_end = end > has_to.saturating_add(FEW_DAYS.days()) && today.is_some_and(|today| end < today);
+    let lacks_start = period.from.saturating_add(MAX_UNREPORTED_DAYS.days()) < data_from && period.from.year() > 1;
+    let lacks_end = end > data_to.saturating_add(MAX_UNREPORTED_DAYS.days()) && today.is_some_and(|today| end < today);
     let lacks = lacks_start || lacks_end;
     lacks.then(|| format!("Note: the data runs from {first} to {last} only [{number}]."))
 }
 
-fn range(value: &Value) -> Option<(&str, &str)> {
+fn date_range(value: &Value) -> Option<(&str, &str)> {
     let row = value["rows"].as_array()?.first()?.as_array()?;
     Some((row.first()?.as_str()?, row.get(1)?.as_str()?))
 }
 
 /// Explains an empty result: the data covers other dates, or there are no matching rows.
 pub(super) fn describe_data_range(query: &SqlQuery, value: &Value, number: usize) -> Option<String> {
-    let (first, last) = range(value)?;
+    let (first, last) = date_range(value)?;
     let (period, column_ref) = query.period.as_ref()?;
     let table_name = query.table.replace('_', " ");
     if period.to.to_string().as_str() <= first || period.from.to_string().as_str() > last {

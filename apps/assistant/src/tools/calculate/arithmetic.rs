@@ -6,7 +6,7 @@ use superstep::ToolError;
 use crate::tools::error::invalid;
 
 /// Maximum exponent.
-const HIGHEST: i64 = 1_000;
+const MAX_EXPONENT: i64 = 1_000;
 
 /// Arithmetic of one calculation, with a record of lost digits.
 #[derive(Debug, Default)]
@@ -37,8 +37,8 @@ impl Arithmetic {
             return Err(invalid("division by zero"));
         }
         let quotient = left.checked_div(right).ok_or_else(too_large)?;
-        let is_even = product(quotient, right).is_some_and(|(back, is_exact)| is_exact && back == left);
-        self.is_rounded |= !is_even;
+        let is_exact_quotient = product(quotient, right).is_some_and(|(back, is_exact)| is_exact && back == left);
+        self.is_rounded |= !is_exact_quotient;
         Ok(quotient)
     }
 
@@ -51,8 +51,8 @@ impl Arithmetic {
 
     pub(super) fn power(&mut self, base: Decimal, exponent: Decimal) -> Result<Decimal, ToolError> {
         let normalized = exponent.normalize();
-        if normalized.scale() > 0 || normalized.abs() > Decimal::from(HIGHEST) {
-            return Err(invalid(format_args!("an exponent must be an integer up to {HIGHEST}")));
+        if normalized.scale() > 0 || normalized.abs() > Decimal::from(MAX_EXPONENT) {
+            return Err(invalid(format_args!("an exponent must be an integer up to {MAX_EXPONENT}")));
         }
         let mut product = Decimal::ONE;
         let mut count = Decimal::ZERO;

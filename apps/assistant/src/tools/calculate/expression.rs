@@ -27,9 +27,9 @@ pub(super) struct ExpressionParser<'a> {
 
 /// Evaluates a complete list of tokens.
 pub(super) fn evaluate(tokens: &[CalculatorToken], arithmetic: &mut Arithmetic) -> Result<Decimal, ToolError> {
-    let mut reader = ExpressionParser { rest: tokens, depth: 0, arithmetic };
-    let value = reader.sum()?.value;
-    match reader.rest.first() {
+    let mut parser = ExpressionParser { rest: tokens, depth: 0, arithmetic };
+    let value = parser.sum()?.value;
+    match parser.rest.first() {
         None => Ok(value),
         Some(CalculatorToken::Sign(sign)) => Err(invalid(format_args!("unexpected `{sign}`"))),
         Some(CalculatorToken::Number(number)) => Err(invalid(format_args!("an operator is missing before {number}"))),
@@ -40,8 +40,8 @@ pub(super) fn evaluate(tokens: &[CalculatorToken], arithmetic: &mut Arithmetic) 
 }
 
 impl ExpressionParser<'_> {
-    fn takes(&mut self, is_it: impl Fn(&CalculatorToken) -> bool) -> bool {
-        let is_match = self.rest.first().is_some_and(is_it);
+    fn take_if(&mut self, predicate: impl Fn(&CalculatorToken) -> bool) -> bool {
+        let is_match = self.rest.first().is_some_and(predicate);
         if is_match {
             self.rest = &self.rest[1..];
         }
@@ -103,11 +103,11 @@ impl ExpressionParser<'_> {
     }
 
     fn power(&mut self) -> Result<Term, ToolError> {
-        let base = self.share()?;
-        if !self.takes(|token| *token == CalculatorToken::Sign('^')) {
+        let base = self.percentage()?;
+        if !self.take_if(|token| *token == CalculatorToken::Sign('^')) {
             return Ok(base);
         }
-        self.deeper()?;
+        self.enter_nested()?;
         let exponent = self.signed()?.value;
         self.depth -= 1;
         Ok(Term { value: self.arithmetic.power(base.value, exponent)?, is_percent: false })
@@ -115,10 +115,10 @@ impl ExpressionParser<'_> {
 
     /// Parses a value with an optional percent sign. Before a number or a bracket, the sign is the remainder
     /// operator.
-    fn share(&mut self) -> Result<Term, ToolError> {
+    fn percentage(&mut self) -> Result<Term, ToolError> {
         let value = self.value()?;
         let is_remainder = matches!(self.rest.get(1), Some(CalculatorToken::Number(_) | CalculatorToken::Sign('(')));
-        let is_percent = !is_remainder && self.takes(|token| *token == CalculatorToken::Sign('%'));
+        let is_percent = !is_remainder && self.take_if(|token| *token == CalculatorToken::Sign('%'));
         let value = if is_percent { self.arithmetic.divide(value, Decimal::ONE_HUNDRED)? } else { value };
         Ok(Term { value, is_percent })
     }
@@ -131,10 +131,10 @@ impl ExpressionParser<'_> {
             }
             Some((CalculatorToken::Sign('('), rest)) => {
                 self.rest = rest;
-                self.deeper()?;
+                self.enter_nested()?;
                 let value = self.sum()?.value;
                 self.depth -= 1;
-                if self.takes(|token| *token == CalculatorToken::Sign(')')) {
+                if self.take_if(|token| *token == CalculatorToken::Sign(')')) {
                     Ok(value)
                 } else {
                     Err(invalid("a `)` is missing"))
@@ -147,7 +147,7 @@ impl ExpressionParser<'_> {
         }
     }
 
-    fn deeper(&mut self) -> Result<(), ToolError> {
+    fn enter_nested(&mut self) -> Result<(), ToolError> {
         self.depth += 1;
         if self.depth > MAX_DEPTH { Err(invalid("the brackets are nested too deeply")) } else { Ok(()) }
     }

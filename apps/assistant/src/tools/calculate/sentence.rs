@@ -28,7 +28,7 @@ pub(super) fn calculate(text: &str) -> Result<CalculationResult, ToolError> {
         let (value, unit) = units::convert(value, unit, target, &mut arithmetic)?;
         return Ok(CalculationResult { value, unit: Some(unit.to_owned()), is_rounded: arithmetic.is_rounded });
     }
-    let value = expression::evaluate(&rewritten(tokens), &mut arithmetic)?;
+    let value = expression::evaluate(&rewrite_phrase(tokens), &mut arithmetic)?;
     Ok(CalculationResult { value, unit: currency.map(str::to_owned), is_rounded: arithmetic.is_rounded })
 }
 
@@ -57,7 +57,7 @@ fn currency(token: &CalculatorToken) -> Option<&'static str> {
 
 /// Removes leading words without a meaning for the calculation.
 fn strip_lead_in(tokens: &[CalculatorToken]) -> &[CalculatorToken] {
-    const GREETINGS: [&str; 19] = [
+    const LEAD_IN_WORDS: [&str; 19] = [
         "what",
         "whats",
         "is",
@@ -78,22 +78,22 @@ fn strip_lead_in(tokens: &[CalculatorToken]) -> &[CalculatorToken] {
         "the",
         "result",
     ];
-    let is_greeting = |token: &CalculatorToken| GREETINGS.iter().any(|word| token.is(word));
-    let start = tokens.iter().position(|token| !is_greeting(token)).unwrap_or(tokens.len());
+    let is_lead_in = |token: &CalculatorToken| LEAD_IN_WORDS.iter().any(|word| token.is(word));
+    let start = tokens.iter().position(|token| !is_lead_in(token)).unwrap_or(tokens.len());
     &tokens[start..]
 }
 
 /// Splits a conversion into quantity, unit and target unit: `12 miles to km`, `many grams are 2.5 lb`.
 fn conversion(tokens: &[CalculatorToken]) -> Option<(&[CalculatorToken], &str, &str)> {
-    if let [many, CalculatorToken::Word(target), between, quantity @ .., CalculatorToken::Word(unit)] = tokens
+    if let [many, CalculatorToken::Word(target), preposition, quantity @ .., CalculatorToken::Word(unit)] = tokens
         && many.is("many")
-        && ["are", "is", "in", "make"].iter().any(|word| between.is(word))
+        && ["are", "is", "in", "make"].iter().any(|word| preposition.is(word))
     {
         return Some((quantity, unit, target));
     }
     match tokens {
-        [quantity @ .., CalculatorToken::Word(unit), between, CalculatorToken::Word(target)]
-            if !quantity.is_empty() && ["to", "in", "into", "as"].iter().any(|word| between.is(word)) =>
+        [quantity @ .., CalculatorToken::Word(unit), preposition, CalculatorToken::Word(target)]
+            if !quantity.is_empty() && ["to", "in", "into", "as"].iter().any(|word| preposition.is(word)) =>
         {
             Some((quantity, unit, target))
         }
@@ -102,21 +102,21 @@ fn conversion(tokens: &[CalculatorToken]) -> Option<(&[CalculatorToken], &str, &
 }
 
 /// Rewrites `add a to b`, `increase b by a` and similar phrases as expressions.
-fn rewritten(tokens: &[CalculatorToken]) -> Vec<CalculatorToken> {
+fn rewrite_phrase(tokens: &[CalculatorToken]) -> Vec<CalculatorToken> {
     let forms = [
         (&["add"][..], "to", '+', true),
         (&["subtract", "take", "deduct"][..], "from", '-', true),
         (&["increase", "raise"][..], "by", '+', false),
         (&["decrease", "reduce", "lower"][..], "by", '-', false),
     ];
-    for (verbs, between, sign, is_turned) in forms {
-        let (Some(first), Some(index)) = (tokens.first(), tokens.iter().position(|token| token.is(between))) else {
+    for (verbs, preposition, sign, is_reversed) in forms {
+        let (Some(first), Some(index)) = (tokens.first(), tokens.iter().position(|token| token.is(preposition))) else {
             continue;
         };
         if verbs.iter().any(|verb| first.is(verb)) {
             let (left, right) = (&tokens[1..index], &tokens[index + 1..]);
-            let (left, right) = if is_turned { (right, left) } else { (left, right) };
-            return bracketed(left)
+            let (left, right) = if is_reversed { (right, left) } else { (left, right) };
+            return in_brackets(left)
                 .into_iter()
                 .chain([CalculatorToken::Sign(sign)])
                 .chain(right.iter().cloned())
@@ -126,7 +126,7 @@ fn rewritten(tokens: &[CalculatorToken]) -> Vec<CalculatorToken> {
     tokens.to_vec()
 }
 
-fn bracketed(tokens: &[CalculatorToken]) -> Vec<CalculatorToken> {
+fn in_brackets(tokens: &[CalculatorToken]) -> Vec<CalculatorToken> {
     let mut all = vec![CalculatorToken::Sign('(')];
     all.extend_from_slice(tokens);
     all.push(CalculatorToken::Sign(')'));

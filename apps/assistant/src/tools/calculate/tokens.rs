@@ -18,7 +18,7 @@ pub(super) enum CalculatorToken {
 impl CalculatorToken {
     /// Returns true if the token is this word, ignoring case.
     pub(super) fn is(&self, word: &str) -> bool {
-        matches!(self, Self::Word(found) if found.eq_ignore_ascii_case(word))
+        matches!(self, Self::Word(text) if text.eq_ignore_ascii_case(word))
     }
 }
 
@@ -116,20 +116,20 @@ fn number_length(text: &str) -> usize {
 fn number(text: &str) -> Result<Decimal, ToolError> {
     let invalid_number = |reason: &str| invalid(format_args!("`{text}` is not a number: {reason}"));
     let (digits, exponent) = text.split_once(['e', 'E']).map_or((text, None), |(digits, rest)| (digits, Some(rest)));
-    let plain = plain(digits).ok_or_else(|| invalid_number("write it like 1,249.90"))?;
+    let normalized = normalize_separators(digits).ok_or_else(|| invalid_number("write it like 1,249.90"))?;
     let parsed = match exponent {
-        Some(exponent) => Decimal::from_scientific(&format!("{plain}e{exponent}")),
-        None => Decimal::from_str_exact(&plain),
+        Some(exponent) => Decimal::from_scientific(&format!("{normalized}e{exponent}")),
+        None => Decimal::from_str_exact(&normalized),
     };
     parsed.map_err(|_| invalid_number("it has too many digits"))
 }
 
 /// Normalises separators: of comma and dot, the last one that occurs once is the decimal separator, unless it is a
 /// comma before exactly three digits.
-fn plain(digits: &str) -> Option<String> {
+fn normalize_separators(digits: &str) -> Option<String> {
     let digits = digits.replace(['_', '\''], "");
     let counts = |sign: char| digits.matches(sign).count();
-    let (integer, fraction, between) = match (counts(','), counts('.')) {
+    let (integer, fraction, separator) = match (counts(','), counts('.')) {
         (0, 0) => return Some(digits),
         (0, 1) => return Some(format!("0{digits}")),
         (1, 0) if !is_grouped(&digits, ',') => digits.split_once(',').map(|(integer, rest)| (integer, rest, ','))?,
@@ -140,13 +140,13 @@ fn plain(digits: &str) -> Option<String> {
         }
         _ => digits.rsplit_once('.').map(|(integer, rest)| (integer, rest, ','))?,
     };
-    let is_whole = integer.bytes().all(|byte| byte.is_ascii_digit()) || is_grouped(integer, between);
-    is_whole.then(|| format!("{}.{fraction}0", integer.replace(between, "")))
+    let is_valid_integer = integer.bytes().all(|byte| byte.is_ascii_digit()) || is_grouped(integer, separator);
+    is_valid_integer.then(|| format!("{}.{fraction}0", integer.replace(separator, "")))
 }
 
 /// Returns true if the digits are grouped: one to three digits, then groups of three.
-fn is_grouped(digits: &str, between: char) -> bool {
-    let mut groups = digits.split(between);
+fn is_grouped(digits: &str, separator: char) -> bool {
+    let mut groups = digits.split(separator);
     let first = groups.next().unwrap_or_default();
     let is_digits = |group: &str| group.bytes().all(|byte| byte.is_ascii_digit());
     let mut rest = groups.peekable();

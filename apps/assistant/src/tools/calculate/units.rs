@@ -23,13 +23,13 @@ enum Dimension {
 /// A unit: symbol, names in lower case, and factor to the base unit as a fraction.
 struct Unit {
     kind: Dimension,
-    sign: &'static str,
+    symbol: &'static str,
     names: &'static [&'static str],
     factor: (&'static str, u32),
 }
 
-const fn unit(kind: Dimension, sign: &'static str, names: &'static [&'static str], factor: &'static str) -> Unit {
-    Unit { kind, sign, names, factor: (factor, 1) }
+const fn unit(kind: Dimension, symbol: &'static str, names: &'static [&'static str], factor: &'static str) -> Unit {
+    Unit { kind, symbol, names, factor: (factor, 1) }
 }
 
 /// Converts a value to another unit and returns the symbol of that unit.
@@ -45,28 +45,29 @@ pub(super) fn convert(
         return Err(invalid(format_args!("`{unit}` is a unit of {from} and `{target}` one of {to}")));
     }
     if from.kind == Dimension::Temperature {
-        return Ok((temperature(value, from.sign, to.sign, arithmetic)?, to.sign));
+        return Ok((temperature(value, from.symbol, to.symbol, arithmetic)?, to.symbol));
     }
-    let above = arithmetic.multiply(value, from.number()?)?;
-    let above = arithmetic.multiply(above, Decimal::from(to.factor.1))?;
-    let below = arithmetic.multiply(to.number()?, Decimal::from(from.factor.1))?;
-    Ok((arithmetic.divide(above, below)?, to.sign))
+    let numerator = arithmetic.multiply(value, from.factor_numerator()?)?;
+    let numerator = arithmetic.multiply(numerator, Decimal::from(to.factor.1))?;
+    let denominator = arithmetic.multiply(to.factor_numerator()?, Decimal::from(from.factor.1))?;
+    Ok((arithmetic.divide(numerator, denominator)?, to.symbol))
 }
 
 impl Unit {
-    fn number(&self) -> Result<Decimal, ToolError> {
+    fn factor_numerator(&self) -> Result<Decimal, ToolError> {
         Decimal::from_str_exact(self.factor.0).map_err(invalid)
     }
 }
 
 fn find(name: &str) -> Result<&'static Unit, ToolError> {
-    let small = name.to_lowercase();
-    let small = small.strip_prefix('°').unwrap_or(&small);
-    let is_it = |unit: &&Unit| unit.sign == name || unit.sign.to_lowercase() == small || unit.names.contains(&small);
+    let lower = name.to_lowercase();
+    let lower = lower.strip_prefix('°').unwrap_or(&lower);
+    let is_match =
+        |unit: &&Unit| unit.symbol == name || unit.symbol.to_lowercase() == lower || unit.names.contains(&lower);
     // Exact symbols take precedence: `Mb` and `MB` are often confused, but `MB` is unambiguous.
-    let exact = UNITS.iter().find(|unit| unit.sign == name);
-    exact.or_else(|| UNITS.iter().find(is_it)).ok_or_else(|| {
-        let near = nearest(small, UNITS.iter().flat_map(|unit| unit.names.iter().copied()));
+    let exact = UNITS.iter().find(|unit| unit.symbol == name);
+    exact.or_else(|| UNITS.iter().find(is_match)).ok_or_else(|| {
+        let near = nearest(lower, UNITS.iter().flat_map(|unit| unit.names.iter().copied()));
         let near = near.map(|near| format!("; did you mean `{near}`?")).unwrap_or_default();
         invalid(format_args!("I do not know the unit `{name}`{near}"))
     })
@@ -82,8 +83,8 @@ fn temperature(value: Decimal, from: &str, to: &str, arithmetic: &mut Arithmetic
     let celsius = match from {
         "K" => arithmetic.subtract(value, zero)?,
         "°F" => {
-            let above = arithmetic.subtract(value, freezing)?;
-            let fifths = arithmetic.multiply(above, five)?;
+            let above_freezing = arithmetic.subtract(value, freezing)?;
+            let fifths = arithmetic.multiply(above_freezing, five)?;
             arithmetic.divide(fifths, nine)?
         }
         _ => value,
@@ -92,8 +93,8 @@ fn temperature(value: Decimal, from: &str, to: &str, arithmetic: &mut Arithmetic
         "K" => arithmetic.add(celsius, zero),
         "°F" => {
             let ninths = arithmetic.multiply(celsius, nine)?;
-            let above = arithmetic.divide(ninths, five)?;
-            arithmetic.add(above, freezing)
+            let above_freezing = arithmetic.divide(ninths, five)?;
+            arithmetic.add(above_freezing, freezing)
         }
         _ => Ok(celsius),
     }
@@ -166,8 +167,8 @@ static UNITS: &[Unit] = &[
     unit(Area, "ac", &["acre", "acres"], "4046.8564224"),
     unit(Area, "mi²", &["mi2", "sqmi"], "2589988.110336"),
     unit(Speed, "m/s", &["mps"], "1"),
-    Unit { kind: Speed, sign: "km/h", names: &["kmh", "kph"], factor: ("1000", 3_600) },
+    Unit { kind: Speed, symbol: "km/h", names: &["kmh", "kph"], factor: ("1000", 3_600) },
     unit(Speed, "mph", &["mi/h"], "0.44704"),
     unit(Speed, "ft/s", &["fps"], "0.3048"),
-    Unit { kind: Speed, sign: "kn", names: &["knot", "knots", "kt"], factor: ("1852", 3_600) },
+    Unit { kind: Speed, symbol: "kn", names: &["knot", "knots", "kt"], factor: ("1852", 3_600) },
 ];

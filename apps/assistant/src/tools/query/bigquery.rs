@@ -18,9 +18,9 @@ use crate::tools::web;
 use response::JobResponse;
 
 /// Default address of the API.
-const ADDRESS: &str = "https://bigquery.googleapis.com";
+const DEFAULT_ADDRESS: &str = "https://bigquery.googleapis.com";
 /// Default maximum number of bytes that a query may read.
-const MAX_BYTES: u64 = 1024 * 1024 * 1024;
+const DEFAULT_MAX_BYTES: u64 = 1024 * 1024 * 1024;
 /// Timeout of a query.
 const QUERY_TIMEOUT: Duration = Duration::from_secs(9);
 
@@ -43,8 +43,8 @@ impl BigQuery {
     /// Returns an error if TLS is not available.
     pub fn new(project: impl Into<String>, datasets: Vec<String>, token: Secret) -> Result<Self> {
         let client = web::client()?;
-        let (dataset, address) = (datasets.first().cloned().unwrap_or_default(), ADDRESS.to_owned());
-        Ok(Self { dataset, datasets, project: project.into(), token, address, max_bytes: MAX_BYTES, client })
+        let (dataset, address) = (datasets.first().cloned().unwrap_or_default(), DEFAULT_ADDRESS.to_owned());
+        Ok(Self { dataset, datasets, project: project.into(), token, address, max_bytes: DEFAULT_MAX_BYTES, client })
     }
 
     /// Sets the address of the API.
@@ -77,12 +77,14 @@ impl BigQuery {
         }
         let qualifiers = self.datasets.iter().chain([&self.project]).map(String::as_str).collect();
         let checked = QueryGuard { dialect: SqlDialect::BigQuery, tables: None, qualifiers, access }.check(sql)?;
-        let end = Instant::now() + QUERY_TIMEOUT;
-        let late = || timeout(format_args!("BigQuery took longer than {} s", QUERY_TIMEOUT.as_secs()));
-        timeout_at(end, self.ask_unbound(&checked.sql, dataset, limit)).await.map_err(|_| late())?
+        let deadline = Instant::now() + QUERY_TIMEOUT;
+        let timeout_error = || timeout(format_args!("BigQuery took longer than {} s", QUERY_TIMEOUT.as_secs()));
+        timeout_at(deadline, self.run_without_timeout(&checked.sql, dataset, limit))
+            .await
+            .map_err(|_| timeout_error())?
     }
 
-    async fn ask_unbound(&self, sql: &str, dataset: &str, limit: usize) -> Result<QueryResult, ToolError> {
+    async fn run_without_timeout(&self, sql: &str, dataset: &str, limit: usize) -> Result<QueryResult, ToolError> {
         let cost = self.query(sql, dataset, &json!({"dryRun": true})).await?.bytes();
         if cost > self.max_bytes {
             let limit = self.max_bytes;
@@ -95,51 +97,51 @@ impl BigQuery {
             // The call times out then, so the job need not continue.
             "jobTimeoutMs": QUERY_TIMEOUT.as_millis().to_string(),
         });
-        let mut answer = self.query(sql, dataset, &options).await?;
-        while !answer.is_complete() {
+        let mut response = self.query(sql, dataset, &options).await?;
+        while !response.is_complete() {
             // The service waits up to 5 s before it responds, so this loop does not spin.
-            let mut path = format!("queries/{}?maxResults={limit}&timeoutMs=5000", answer.job()?);
-            if let Some(location) = answer.location() {
+            let mut path = format!("queries/{}?maxResults={limit}&timeoutMs=5000", response.job()?);
+            if let Some(location) = response.location() {
                 path.push_str(&format!("&location={location}"));
             }
-            answer = self.send(self.client.get(self.at(&path))).await?;
+            response = self.send(self.client.get(self.url(&path))).await?;
         }
-        answer.rows(limit)
+        response.rows(limit)
     }
 
-    async fn query(&self, sql: &str, dataset: &str, more: &Value) -> Result<JobResponse, ToolError> {
+    async fn query(&self, sql: &str, dataset: &str, options: &Value) -> Result<JobResponse, ToolError> {
         let mut body = json!({
             "query": sql,
             "useLegacySql": false,
             "defaultDataset": {"projectId": self.project, "datasetId": dataset},
         });
-        if let (Some(body), Some(more)) = (body.as_object_mut(), more.as_object()) {
-            body.extend(more.clone());
+        if let (Some(body), Some(options)) = (body.as_object_mut(), options.as_object()) {
+            body.extend(options.clone());
         }
-        self.send(self.client.post(self.at("queries")).json(&body)).await
+        self.send(self.client.post(self.url("queries")).json(&body)).await
     }
 
-    fn at(&self, path: &str) -> String {
+    fn url(&self, path: &str) -> String {
         format!("{}/bigquery/v2/projects/{}/{path}", self.address, self.project)
     }
 
     async fn send(&self, request: RequestBuilder) -> Result<JobResponse, ToolError> {
-        let lost = |cause: reqwest::Error| {
+        let request_error = |cause: reqwest::Error| {
             unavailable(format_args!("BigQuery is unavailable: {}", cause.without_url())).retryable()
         };
-        let response = request.bearer_auth(self.token.expose()).send().await.map_err(lost)?;
+        let response = request.bearer_auth(self.token.expose()).send().await.map_err(request_error)?;
         let status = response.status();
         let body = web::body(response, web::MAX_BODY_BYTES).await.map_err(|reason| unavailable(reason).retryable())?;
         if body.is_cut {
             return Err(not_allowed("the response of BigQuery is too large; select fewer rows or columns"));
         }
         let body: Value = serde_json::from_slice(&body.bytes).unwrap_or_default();
-        if status.is_success() { Ok(JobResponse(body)) } else { Err(failure(status, &body)) }
+        if status.is_success() { Ok(JobResponse(body)) } else { Err(response_error(status, &body)) }
     }
 }
 
 /// Converts an error response into a `ToolError`.
-fn failure(status: StatusCode, body: &Value) -> ToolError {
+fn response_error(status: StatusCode, body: &Value) -> ToolError {
     let message = web::shortened(body["error"]["message"].as_str().unwrap_or_default());
     let reason = body["error"]["errors"][0]["reason"].as_str().unwrap_or_default();
     let is_busy = matches!(reason, "rateLimitExceeded" | "quotaExceeded" | "backendError");

@@ -9,12 +9,12 @@ pub(super) fn is_pure_function(name: &str) -> bool {
 
 /// Returns the index of the argument that the SQLite function of this name searches for in the others. The run time
 /// grows with its length times the length of the text.
-pub(super) fn needle(name: &str) -> Option<usize> {
+pub(super) fn needle_index(name: &str) -> Option<usize> {
     matches!(name, "instr" | "replace" | "trim" | "ltrim" | "rtrim" | "unhex").then_some(1)
 }
 
 /// Returns true for table-valued functions.
-pub(super) fn is_table(name: &str) -> bool {
+pub(super) fn is_table_function(name: &str) -> bool {
     matches!(name, "json_each" | "json_tree")
 }
 

@@ -63,7 +63,7 @@ pub struct CheckedQuery {
 /// A parsed query.
 struct ParsedQuery {
     statement: Statement,
-    joining: ImplicitJoins,
+    implicit_joins: ImplicitJoins,
     sql: Result<String, ToolError>,
 }
 
@@ -74,16 +74,16 @@ impl QueryGuard<'_> {
     /// `invalid` if the text is not a query, `refused` if the query does more than read, `unknown_table` if a table
     /// does not exist, `forbidden` if the caller has no access.
     pub fn check(&self, sql: &str) -> Result<CheckedQuery, ToolError> {
-        let ParsedQuery { statement, joining, sql } = self.parse(sql)?;
-        let mut walk = QueryVisitor::new(self.dialect);
-        if let ControlFlow::Break(problem) = statement.visit(&mut walk) {
+        let ParsedQuery { statement, implicit_joins, sql } = self.parse(sql)?;
+        let mut visitor = QueryVisitor::new(self.dialect);
+        if let ControlFlow::Break(problem) = statement.visit(&mut visitor) {
             return Err(*problem);
         }
         let mut tables = BTreeSet::new();
-        for name in &walk.tables {
+        for name in &visitor.tables {
             tables.extend(self.table(name)?);
         }
-        self.check_columns(&tables, &walk, &joining)?;
+        self.check_columns(&tables, &visitor, &implicit_joins)?;
         Ok(CheckedQuery { tables: tables.into_iter().collect(), sql: sql? })
     }
 
@@ -96,18 +96,18 @@ impl QueryGuard<'_> {
             return Err(invalid(format_args!("a query can have at most {MAX_BYTES} bytes and no NUL byte")));
         }
         // The rewrite needs the escape sequences.
-        let is_sent_as_it_is = self.dialect == SqlDialect::Sqlite;
-        let tokens = Tokenizer::new(dialect, sql).with_unescape(is_sent_as_it_is).tokenize().map_err(invalid)?;
+        let is_sent_unchanged = self.dialect == SqlDialect::Sqlite;
+        let tokens = Tokenizer::new(dialect, sql).with_unescape(is_sent_unchanged).tokenize().map_err(invalid)?;
         if tokens.iter().filter(|token| deepens(token)).count() > MAX_TOKENS {
             return Err(invalid(format_args!("the query is too long: the maximum is {MAX_TOKENS} tokens")));
         }
-        let joining = ImplicitJoins::of(&tokens);
-        let sql = if is_sent_as_it_is { Ok(sql.to_owned()) } else { rewrite::for_bigquery(&tokens) };
+        let implicit_joins = ImplicitJoins::from_tokens(&tokens);
+        let sql = if is_sent_unchanged { Ok(sql.to_owned()) } else { rewrite::for_bigquery(&tokens) };
         let statements = Parser::new(dialect).with_tokens(tokens).parse_statements().map_err(invalid)?;
         let mut statements = statements.into_iter();
         match (statements.next(), statements.next()) {
             (None, _) => Err(invalid("the query is empty")),
-            (Some(statement @ Statement::Query(_)), None) => Ok(ParsedQuery { statement, joining, sql }),
+            (Some(statement @ Statement::Query(_)), None) => Ok(ParsedQuery { statement, implicit_joins, sql }),
             (Some(_), None) => Err(not_allowed("only SELECT is allowed; queries cannot modify the data")),
             (Some(_), Some(_)) => Err(not_allowed("only one statement is allowed")),
         }
@@ -119,7 +119,7 @@ impl QueryGuard<'_> {
         if self.access.denies_table(table) {
             return Err(forbidden(format_args!("you do not have access to the table `{table}`")));
         }
-        if !self.is_place(qualifier) {
+        if !self.is_valid_qualifier(qualifier) {
             return Err(not_allowed(format_args!("`{}.{table}` is not part of the data", qualifier.join("."))));
         }
         if table.contains('*') && !(self.access.denied_tables.is_empty() && self.access.denied_columns.is_empty()) {
@@ -137,7 +137,7 @@ impl QueryGuard<'_> {
 
     /// Returns true if the qualifier of a table is valid: for BigQuery a dataset, or the project and a dataset in
     /// this order, because a foreign project may have the same name as a dataset.
-    fn is_place(&self, qualifier: &[String]) -> bool {
+    fn is_valid_qualifier(&self, qualifier: &[String]) -> bool {
         match (self.dialect, qualifier) {
             (_, []) => true,
             (SqlDialect::BigQuery, [dataset]) => is_among(self.datasets(), dataset),
@@ -161,19 +161,21 @@ impl QueryGuard<'_> {
     fn check_columns(
         &self,
         tables: &BTreeSet<String>,
-        walk: &QueryVisitor,
-        joining: &ImplicitJoins,
+        visitor: &QueryVisitor,
+        implicit_joins: &ImplicitJoins,
     ) -> Result<(), ToolError> {
-        let whole_row = walk.rows.iter().any(|name| walk.aliases.contains(name) || tables.contains(name));
+        let has_row_reference = visitor.rows.iter().any(|name| visitor.aliases.contains(name) || tables.contains(name));
         for denied in &self.access.denied_columns {
-            let (of, column) = split_column(denied);
-            let is_there = tables.iter().any(|table| matches_denied_table(of, table));
-            let is_named = walk.names.contains(&column.to_lowercase());
+            let (denied_table, column) = split_column(denied);
+            let is_used = tables.iter().any(|table| matches_denied_table(denied_table, table));
+            let is_named = visitor.names.contains(&column.to_lowercase());
             let is_read = match self.dialect {
-                SqlDialect::Sqlite => joining.is_natural || (joining.has_using && is_named),
-                SqlDialect::BigQuery => joining.is_natural || is_named || walk.has_wildcard || whole_row,
+                SqlDialect::Sqlite => implicit_joins.is_natural || (implicit_joins.has_using && is_named),
+                SqlDialect::BigQuery => {
+                    implicit_joins.is_natural || is_named || visitor.has_wildcard || has_row_reference
+                }
             };
-            if is_there && is_read {
+            if is_used && is_read {
                 return Err(forbidden(format_args!(
                     "you do not have access to `{denied}`; select the other columns by name"
                 )));
@@ -195,7 +197,7 @@ struct ImplicitJoins {
 }
 
 impl ImplicitJoins {
-    fn of(tokens: &[Token]) -> Self {
+    fn from_tokens(tokens: &[Token]) -> Self {
         let has =
             |keyword: Keyword| tokens.iter().any(|token| matches!(token, Token::Word(word) if word.keyword == keyword));
         Self { is_natural: has(Keyword::NATURAL), has_using: has(Keyword::USING) }
@@ -208,7 +210,7 @@ pub(super) fn is_internal(name: &str) -> bool {
     ["sqlite_", "pragma_", "information_schema", "dbstat", "__"].iter().any(|start| name.starts_with(start))
 }
 
-fn internal(table: &str) -> ToolError {
+fn internal_table_error(table: &str) -> ToolError {
     not_allowed(format_args!("`{table}` is a system table; use list_tables and describe_table"))
 }
 

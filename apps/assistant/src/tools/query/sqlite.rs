@@ -21,7 +21,7 @@ use crate::tools::error::{ambiguous, forbidden, invalid, not_allowed, timeout, u
 
 /// Number of SQLite steps between two checks of the deadline. A function call is one step, however long it takes,
 /// so this module and the guard limit the arguments of functions.
-const STEPS: i32 = 100;
+const STEPS_PER_CHECK: i32 = 100;
 /// Maximum length of a value in bytes.
 const MAX_VALUE_BYTES: i32 = 256 * 1024;
 /// Maximum length of a `LIKE` or `GLOB` pattern in bytes. The run time grows with its length times the length of
@@ -37,7 +37,7 @@ pub(super) struct LocalQuery {
     pub(super) tables: Vec<String>,
     pub(super) access: DataAccess,
     pub(super) limit: usize,
-    pub(super) time: Duration,
+    pub(super) timeout: Duration,
 }
 
 /// Cancels the query when the caller stops waiting for the result.
@@ -51,22 +51,22 @@ impl Drop for CancelOnDrop {
 
 /// Runs a query on a blocking thread. Dropping the future cancels the query.
 pub(super) async fn run(task: LocalQuery) -> Result<QueryResult, ToolError> {
-    let is_over = Arc::new(AtomicBool::new(false));
-    let waiting = CancelOnDrop(is_over.clone());
-    let done = tokio::task::spawn_blocking(move || task.run(&is_over)).await;
-    drop(waiting);
-    done.map_err(|_| unavailable("the query could not be run"))?
+    let is_cancelled = Arc::new(AtomicBool::new(false));
+    let cancel_guard = CancelOnDrop(is_cancelled.clone());
+    let result = tokio::task::spawn_blocking(move || task.run(&is_cancelled)).await;
+    drop(cancel_guard);
+    result.map_err(|_| unavailable("the query could not be run"))?
 }
 
 impl LocalQuery {
-    fn run(&self, is_over: &Arc<AtomicBool>) -> Result<QueryResult, ToolError> {
+    fn run(&self, is_cancelled: &Arc<AtomicBool>) -> Result<QueryResult, ToolError> {
         let denied = Arc::new(Mutex::new(None));
         let mut connection =
             self.data.connect().map_err(|cause| unavailable(format_args!("the data cannot be read: {cause}")))?;
-        let installed = self.install_authorizer(&mut connection, &denied, is_over);
+        let installed = self.install_authorizer(&mut connection, &denied, is_cancelled);
         installed.and_then(|()| self.read(&connection)).map_err(|cause| {
             let denied = denied.lock().unwrap_or_else(PoisonError::into_inner).take();
-            denied.unwrap_or_else(|| self.failure(&cause))
+            denied.unwrap_or_else(|| self.query_error(&cause))
         })
     }
 
@@ -74,7 +74,7 @@ impl LocalQuery {
         &self,
         connection: &mut Connection,
         denied: &FirstDenial,
-        is_over: &Arc<AtomicBool>,
+        is_cancelled: &Arc<AtomicBool>,
     ) -> rusqlite::Result<()> {
         // Otherwise SQLite treats an unknown name in double quotes as a string, so a misspelt column would become a
         // value.
@@ -84,11 +84,11 @@ impl LocalQuery {
         connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)?;
         connection.set_limit(Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, MAX_PATTERN_BYTES)?;
         connection.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 0)?;
-        let (deadline, is_over) = (Instant::now() + self.time, is_over.clone());
-        let is_late = move || is_over.load(Ordering::Relaxed) || Instant::now() >= deadline;
-        connection.progress_handler(STEPS, Some(is_late))?;
+        let (deadline, is_cancelled) = (Instant::now() + self.timeout, is_cancelled.clone());
+        let must_stop = move || is_cancelled.load(Ordering::Relaxed) || Instant::now() >= deadline;
+        connection.progress_handler(STEPS_PER_CHECK, Some(must_stop))?;
         let (access, denied) = (self.access.clone(), denied.clone());
-        connection.authorizer(Some(move |auth: AuthContext<'_>| match verdict(&access, &auth.action) {
+        connection.authorizer(Some(move |auth: AuthContext<'_>| match authorize(&access, &auth.action) {
             Ok(()) => Authorization::Allow,
             Err(problem) => {
                 denied.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(problem);
@@ -119,13 +119,13 @@ impl LocalQuery {
     }
 
     /// Converts an SQLite error into a `ToolError`.
-    fn failure(&self, cause: &rusqlite::Error) -> ToolError {
+    fn query_error(&self, cause: &rusqlite::Error) -> ToolError {
         if matches!(cause, rusqlite::Error::MultipleStatement | rusqlite::Error::InvalidQuery) {
             return not_allowed("only one SELECT is allowed");
         }
         match cause.sqlite_error_code() {
             Some(ErrorCode::OperationInterrupted) => {
-                return timeout(format_args!("the query took longer than {} s", self.time.as_secs_f32()));
+                return timeout(format_args!("the query took longer than {} s", self.timeout.as_secs_f32()));
             }
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
                 return unavailable("the data is being written at the moment").retryable();
@@ -143,7 +143,7 @@ impl LocalQuery {
         if let Some(name) = message.strip_prefix("no such column: ") {
             // SQLite appends advice to a name in double quotes.
             let name = name.split(" - should").next().unwrap_or(name);
-            return self.no_column(name.trim_matches('"'));
+            return self.unknown_column(name.trim_matches('"'));
         }
         if let Some(name) = message.strip_prefix("ambiguous column name: ") {
             return ambiguous(format_args!("more than one table has a column `{name}`; write `table.{name}`"));
@@ -151,7 +151,7 @@ impl LocalQuery {
         invalid(message)
     }
 
-    fn no_column(&self, name: &str) -> ToolError {
+    fn unknown_column(&self, name: &str) -> ToolError {
         let bare = name.rsplit('.').next().unwrap_or(name);
         let tables = self.tables.iter().filter_map(|table| self.data.catalog().table(table));
         let columns = tables.flat_map(|table| table.columns.iter().map(move |column| (table, column)));
@@ -167,7 +167,7 @@ impl LocalQuery {
 type FirstDenial = Arc<Mutex<Option<ToolError>>>;
 
 /// Decides if SQLite may perform an action.
-fn verdict(access: &DataAccess, action: &AuthAction<'_>) -> Result<(), ToolError> {
+fn authorize(access: &DataAccess, action: &AuthAction<'_>) -> Result<(), ToolError> {
     match action {
         AuthAction::Select | AuthAction::Recursive => Ok(()),
         AuthAction::Function { function_name } if is_operator(function_name) => Ok(()),
@@ -175,7 +175,7 @@ fn verdict(access: &DataAccess, action: &AuthAction<'_>) -> Result<(), ToolError
         AuthAction::Function { function_name } => {
             Err(not_allowed(format_args!("the function `{function_name}` is not allowed")))
         }
-        AuthAction::Read { table_name, .. } if functions::is_table(&table_name.to_lowercase()) => Ok(()),
+        AuthAction::Read { table_name, .. } if functions::is_table_function(&table_name.to_lowercase()) => Ok(()),
         AuthAction::Read { table_name, .. } if is_internal(table_name) => {
             Err(not_allowed(format_args!("`{table_name}` is a system table")))
         }

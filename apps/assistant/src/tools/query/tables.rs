@@ -14,7 +14,7 @@ use crate::tools::caller::{Caller, DataAccess};
 use crate::tools::error::{forbidden, unknown};
 
 /// Maximum number of distinct values that are listed instead of samples.
-const LISTED: usize = 12;
+const MAX_LISTED_VALUES: usize = 12;
 
 /// The `list_tables` tool.
 pub(crate) struct ListTables(pub(crate) Arc<Dataset>);
@@ -30,8 +30,11 @@ impl Tool for ListTables {
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
         let caller = Caller::from_invocation(&call)?;
-        let tables: Vec<Value> = visible(&self.0, &caller.access)
-            .map(|table| json!({"name": table.name, "rows": table.visible_row_count(), "about": about(table, &caller.access)}))
+        let tables: Vec<Value> = visible_tables(&self.0, &caller.access)
+            .map(|table| {
+                let about = table_description(table, &caller.access);
+                json!({"name": table.name, "rows": table.visible_row_count(), "about": about})
+            })
             .collect();
         if tables.is_empty() {
             return Err(forbidden("you do not have access to any table"));
@@ -56,21 +59,21 @@ impl Tool for DescribeTable {
             return Err(forbidden(format_args!("you do not have access to the table `{name}`")));
         }
         let Some(table) = self.0.catalog().table(name) else {
-            let names: Vec<&str> = visible(&self.0, &caller.access).map(|table| table.name.as_str()).collect();
+            let names: Vec<&str> = visible_tables(&self.0, &caller.access).map(|table| table.name.as_str()).collect();
             return Err(unknown(format_args!("table `{name}` not found; {}", did_you_mean_or_list(name, &names))));
         };
         let columns = table.columns.iter().filter(|column| !caller.access.denies_column(&table.name, &column.name));
-        let columns: Vec<Value> = columns.map(described).collect();
+        let columns: Vec<Value> = columns.map(column_json).collect();
         Ok(json!({ "table": table.name, "columns": columns }).into())
     }
 }
 
-fn visible<'a>(data: &'a Dataset, access: &'a DataAccess) -> impl Iterator<Item = &'a Table> {
+fn visible_tables<'a>(data: &'a Dataset, access: &'a DataAccess) -> impl Iterator<Item = &'a Table> {
     data.catalog().tables.iter().filter(|table| !access.denies_table(&table.name))
 }
 
 /// Returns the comment of a table, or the names of its visible columns if there is no comment.
-fn about(table: &Table, access: &DataAccess) -> String {
+fn table_description(table: &Table, access: &DataAccess) -> String {
     if !table.comment.is_empty() {
         return table.comment.clone();
     }
@@ -79,8 +82,9 @@ fn about(table: &Table, access: &DataAccess) -> String {
     format!("columns: {}", names.join(", "))
 }
 
-fn described(column: &Column) -> Value {
-    let values = if (1..=LISTED).contains(&column.distinct.len()) { &column.distinct } else { &column.samples };
+fn column_json(column: &Column) -> Value {
+    let values =
+        if (1..=MAX_LISTED_VALUES).contains(&column.distinct.len()) { &column.distinct } else { &column.samples };
     let mut about = column.comment.clone();
     if let Some((table, name)) = &column.references {
         let note = format!("refers to {table}.{name}");

@@ -10,13 +10,13 @@ use tokio_rustls::rustls::crypto::ring;
 /// Maximum size of a body in bytes.
 pub(crate) const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
 /// Timeout of a connection attempt.
-const CONNECT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Timeout of a request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(9);
 
 /// Creates a client for configured addresses.
 pub(crate) fn client() -> Result<Client> {
-    built(builder())
+    build_client(builder())
 }
 
 /// Returns the client builder.
@@ -25,10 +25,10 @@ pub(super) fn builder() -> ClientBuilder {
     // If another crate has already installed a provider, that one is used.
     ENCRYPTION.call_once(|| drop(ring::default_provider().install_default()));
     // A redirect would send credentials to another address.
-    Client::builder().connect_timeout(CONNECT).timeout(REQUEST_TIMEOUT).redirect(redirect::Policy::none())
+    Client::builder().connect_timeout(CONNECT_TIMEOUT).timeout(REQUEST_TIMEOUT).redirect(redirect::Policy::none())
 }
 
-pub(super) fn built(builder: ClientBuilder) -> Result<Client> {
+pub(super) fn build_client(builder: ClientBuilder) -> Result<Client> {
     builder
         .build()
         .map_err(|error| Error::new(ErrorCode::ConfigInvalid, format!("the HTTP client could not be created: {error}")))
@@ -42,7 +42,7 @@ pub(crate) struct LimitedBody {
 }
 
 /// Reads a body up to a maximum size.
-pub(crate) async fn body(mut response: Response, most: usize) -> Result<LimitedBody, String> {
+pub(crate) async fn body(mut response: Response, max_bytes: usize) -> Result<LimitedBody, String> {
     let mut bytes = Vec::new();
     loop {
         match response.chunk().await {
@@ -50,8 +50,8 @@ pub(crate) async fn body(mut response: Response, most: usize) -> Result<LimitedB
             Ok(None) => return Ok(LimitedBody { bytes, is_cut: false }),
             Err(error) => return Err(format!("the response ended early: {}", error.without_url())),
         }
-        if bytes.len() > most {
-            bytes.truncate(most);
+        if bytes.len() > max_bytes {
+            bytes.truncate(max_bytes);
             return Ok(LimitedBody { bytes, is_cut: true });
         }
     }

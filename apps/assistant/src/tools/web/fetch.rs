@@ -12,12 +12,12 @@ use superstep::tools::{Tool, ToolInvocation, ToolSpec};
 use superstep::{Result, ToolError, ToolOutput};
 
 use super::WebSettings;
-use super::client::{MAX_BODY_BYTES, body, builder, built};
+use super::client::{MAX_BODY_BYTES, body, build_client, builder};
 use crate::tools::arguments::required;
 use crate::tools::error::{invalid, not_allowed, unavailable};
 
 /// Maximum number of redirects.
-const REDIRECTS: usize = 3;
+const MAX_REDIRECTS: usize = 3;
 /// Maximum size of the returned text in bytes.
 const MAX_TEXT_BYTES: usize = 256 * 1024;
 
@@ -29,20 +29,20 @@ pub(crate) struct FetchUrl {
 
 impl FetchUrl {
     pub(crate) fn new(settings: WebSettings) -> Result<Self> {
-        let names = Arc::new(PublicResolver(settings.private.clone()));
-        let client = built(builder().no_proxy().dns_resolver(names))?;
+        let resolver = Arc::new(PublicResolver(settings.private.clone()));
+        let client = build_client(builder().no_proxy().dns_resolver(resolver))?;
         Ok(Self { settings, client })
     }
 
     async fn get(&self, address: &str) -> Result<(Url, Response), ToolError> {
         let mut url =
             Url::parse(address).map_err(|error| invalid(format_args!("`{address}` is not a valid URL: {error}")))?;
-        for _ in 0..=REDIRECTS {
+        for _ in 0..=MAX_REDIRECTS {
             self.settings.check(&url).map_err(not_allowed)?;
-            let lost = |error: reqwest::Error| {
-                unavailable(format_args!("`{url}` cannot be fetched: {}", reason(&error))).retryable()
+            let request_error = |error: reqwest::Error| {
+                unavailable(format_args!("`{url}` cannot be fetched: {}", root_cause(&error))).retryable()
             };
-            let response = self.client.get(url.clone()).send().await.map_err(lost)?;
+            let response = self.client.get(url.clone()).send().await.map_err(request_error)?;
             let next = response.headers().get(LOCATION).and_then(|location| location.to_str().ok());
             match next.filter(|_| response.status().is_redirection()) {
                 Some(next) => url = url.join(next).map_err(|_| unavailable("the redirect has no target"))?,
@@ -61,7 +61,7 @@ impl Tool for FetchUrl {
         }});
         let about = "Fetches a web page as text, from allowed hosts only.";
         let spec = ToolSpec::new("fetch_url", about).with_input_schema(schema).read_only();
-        spec.timeout(crate::tools::CALL_TIMEOUT).retries(crate::tools::RETRIES)
+        spec.timeout(crate::tools::CALL_TIMEOUT).retries(crate::tools::MAX_RETRIES)
     }
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
@@ -71,14 +71,18 @@ impl Tool for FetchUrl {
             let failed = unavailable(format_args!("`{url}` returned {status}"));
             return Err(if status.is_server_error() { failed.retryable() } else { failed });
         }
-        let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or("text/plain");
-        let kind = kind.to_lowercase();
-        if !["text/", "json", "xml"].iter().any(|part| kind.contains(part)) {
-            return Err(unavailable(format_args!("`{url}` is not text but {kind}")));
+        let content_type = response
+            .headers()
+            .get(CONTENT_TYPE)
+            .and_then(|content_type| content_type.to_str().ok())
+            .unwrap_or("text/plain");
+        let content_type = content_type.to_lowercase();
+        if !["text/", "json", "xml"].iter().any(|part| content_type.contains(part)) {
+            return Err(unavailable(format_args!("`{url}` is not text but {content_type}")));
         }
         let received = body(response, MAX_BODY_BYTES).await.map_err(|reason| unavailable(reason).retryable())?;
         let raw = String::from_utf8_lossy(&received.bytes);
-        let (title, mut text) = if kind.contains("html") {
+        let (title, mut text) = if content_type.contains("html") {
             let page = superstep_documents::html_to_text(&raw);
             (page.title, page.text)
         } else {
@@ -139,10 +143,10 @@ impl Resolve for PublicResolver {
 }
 
 /// Returns the root cause of an error.
-fn reason(error: &reqwest::Error) -> String {
+fn root_cause(error: &reqwest::Error) -> String {
     let mut cause: &dyn std::error::Error = error;
-    while let Some(deeper) = cause.source() {
-        cause = deeper;
+    while let Some(source) = cause.source() {
+        cause = source;
     }
     cause.to_string()
 }

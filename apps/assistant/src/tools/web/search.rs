@@ -39,16 +39,16 @@ impl Tool for WebSearch {
         }});
         let about = "Searches the web. Returns titles, URLs and excerpts.";
         let spec = ToolSpec::new("web_search", about).with_input_schema(schema).read_only();
-        spec.timeout(crate::tools::CALL_TIMEOUT).retries(crate::tools::RETRIES)
+        spec.timeout(crate::tools::CALL_TIMEOUT).retries(crate::tools::MAX_RETRIES)
     }
 
     async fn call(&self, call: ToolInvocation) -> Result<ToolOutput, ToolError> {
         let mut address = self.address.clone();
         address.query_pairs_mut().append_pair("q", required(&call, "query")?).append_pair("format", "json");
-        let lost = |error: reqwest::Error| {
+        let request_error = |error: reqwest::Error| {
             unavailable(format_args!("the search engine is unavailable: {}", error.without_url())).retryable()
         };
-        let response = self.client.get(address).send().await.map_err(lost)?;
+        let response = self.client.get(address).send().await.map_err(request_error)?;
         let status = response.status();
         match status.as_u16() {
             200 => {}

@@ -17,10 +17,10 @@ use super::{call, caller, kind, shop};
 
 /// Recorded requests, and responses that replace the default ones.
 #[derive(Clone, Default)]
-struct Fake(Arc<Mutex<Played>>);
+struct Fake(Arc<Mutex<FakeState>>);
 
 #[derive(Default)]
-struct Played {
+struct FakeState {
     requests: Vec<Value>,
     error_response: Option<(u16, Value)>,
     bytes: u64,
@@ -30,17 +30,17 @@ struct Played {
 
 impl Fake {
     fn answer(&self, request: Value, headers: &HeaderMap) -> (StatusCode, Json<Value>) {
-        let mut played = self.0.lock().unwrap();
+        let mut state = self.0.lock().unwrap();
         let is_dry = request["dryRun"] == json!(true);
-        played.requests.push(request);
+        state.requests.push(request);
         assert_eq!(headers["authorization"], "Bearer t0ken");
-        if let Some((status, body)) = &played.error_response {
+        if let Some((status, body)) = &state.error_response {
             return (StatusCode::from_u16(*status).unwrap(), Json(body.clone()));
         }
-        let body = match (is_dry, played.is_slow) {
-            (true, _) => json!({"totalBytesProcessed": played.bytes.to_string(), "jobComplete": true}),
+        let body = match (is_dry, state.is_slow) {
+            (true, _) => json!({"totalBytesProcessed": state.bytes.to_string(), "jobComplete": true}),
             (false, true) => json!({"jobComplete": false, "jobReference": {"jobId": "job_1-a", "location": "EU"}}),
-            (false, false) => played.answer.clone().unwrap_or_else(rows),
+            (false, false) => state.answer.clone().unwrap_or_else(rows),
         };
         (StatusCode::OK, Json(body))
     }
@@ -101,7 +101,7 @@ async fn the_cost_is_estimated_before_the_query() {
         call(&tools, "bq_query", json!({"sql": "SELECT count(*) FROM orders", "dataset": "shop"}), &caller(&[], &[]))
             .await;
     assert_eq!(local.unwrap()["rows"], json!([[904]]));
-    assert!(fake.0.lock().unwrap().requests.is_empty(), "the local data is asked here");
+    assert!(fake.0.lock().unwrap().requests.is_empty(), "the query runs on the local data");
     let other = call(&tools, "bq_query", json!({"sql": "SELECT 1", "dataset": "secret"}), &caller(&[], &[])).await;
     assert_eq!(kind(&other), "unknown_table");
 }
@@ -115,7 +115,7 @@ async fn rejected_queries_are_not_sent() {
     let costly = call(&tools, "bq_query", json!({"sql": "SELECT id FROM orders"}), &caller(&[], &[])).await;
     assert_eq!(kind(&costly), "refused");
     assert!(costly.unwrap_err().contains("1001 bytes"));
-    assert_eq!(fake.0.lock().unwrap().requests.len(), 1, "only the cost was asked");
+    assert_eq!(fake.0.lock().unwrap().requests.len(), 1, "only the cost estimate was requested");
     let ana = caller(&["salaries"], &["customers.email"]);
     for (sql, expected) in [
         ("DELETE FROM orders WHERE true", "refused"),
@@ -138,7 +138,7 @@ async fn only_the_checked_query_is_sent() {
     let sql = "SELECT 1 AS a -- \r, email FROM customers";
     call(&tools, "bq_query", json!({ "sql": sql }), &sam).await.unwrap();
     let requests = std::mem::take(&mut fake.0.lock().unwrap().requests);
-    assert_eq!(requests.iter().map(|asked| &asked["query"]).collect::<Vec<_>>(), ["SELECT 1 AS a"; 2]);
+    assert_eq!(requests.iter().map(|request| &request["query"]).collect::<Vec<_>>(), ["SELECT 1 AS a"; 2]);
     assert_eq!(requests[1]["jobTimeoutMs"], "9000");
 }
 
@@ -147,7 +147,7 @@ async fn only_the_checked_query_is_sent() {
 async fn values_are_not_misread() {
     let fake = Fake::default();
     let tools = served(&fake).await;
-    let played = |kind: &str, values: Vec<String>| {
+    let job_response = |kind: &str, values: Vec<String>| {
         let rows: Vec<Value> = values.iter().map(|value| json!({"f": [{"v": value}]})).collect();
         json!({"jobComplete": true, "schema": {"fields": [{"name": "n", "type": kind}]}, "rows": rows})
     };
@@ -158,13 +158,13 @@ async fn values_are_not_misread() {
         ("BIGNUMERIC", "0.10000000000000000000001", json!("0.10000000000000000000001")),
         ("FLOAT", "1.0E-5", json!(0.00001)),
     ] {
-        fake.0.lock().unwrap().answer = Some(played(kind, vec![value.to_owned()]));
+        fake.0.lock().unwrap().answer = Some(job_response(kind, vec![value.to_owned()]));
         let answer = call(&tools, "bq_query", json!({"sql": "SELECT n FROM orders"}), &caller(&[], &[])).await.unwrap();
         assert_eq!(answer["rows"], json!([[expected]]), "{kind} {value}");
     }
-    fake.0.lock().unwrap().answer = Some(played("STRING", vec!["x".repeat(1_000_000); 5]));
+    fake.0.lock().unwrap().answer = Some(job_response("STRING", vec!["x".repeat(1_000_000); 5]));
     let long = call(&tools, "bq_query", json!({"sql": "SELECT n FROM orders"}), &caller(&[], &[])).await;
-    assert!(long.as_ref().is_err_and(|said| said.contains("too large")), "{:.200}", format!("{long:?}"));
+    assert!(long.as_ref().is_err_and(|message| message.contains("too large")), "{:.200}", format!("{long:?}"));
 }
 
 /// R-PLN-53: the client waits for a slow job.
@@ -205,7 +205,7 @@ async fn failures_are_distinguished() {
 /// R-PLN-53, R-PLN-25: a query that might read a denied column is not sent to BigQuery, whatever names the query
 /// defines.
 #[tokio::test]
-async fn a_made_name_does_not_open_a_hidden_column() {
+async fn a_cte_name_does_not_reveal_a_hidden_column() {
     let fake = Fake::default();
     let tools = served(&fake).await;
     let sam = caller(&[], &["customers.email"]);

@@ -323,7 +323,7 @@ fn a_cte_name_is_valid_only_in_its_scope() {
     assert_eq!(
         check("SELECT email FROM customers", SqlDialect::BigQuery, &named),
         "forbidden",
-        "a denial with its place"
+        "a denial with a qualifier"
     );
 }
 
@@ -331,8 +331,8 @@ fn a_cte_name_is_valid_only_in_its_scope() {
 fn nested_query() -> impl Strategy<Value = String> {
     let name = || prop::sample::select(&["customers", "orders", "late"][..]);
     let columns = || prop::sample::select(&["id, email", "id, id AS email", "*", "count(*) AS id, 1 AS email"][..]);
-    let leaf = (columns(), name(), any::<bool>()).prop_map(|(columns, name, has_place)| {
-        let qualifier = if has_place { "main." } else { "" };
+    let leaf = (columns(), name(), any::<bool>()).prop_map(|(columns, name, is_qualified)| {
+        let qualifier = if is_qualified { "main." } else { "" };
         format!("SELECT {columns} FROM {qualifier}{name}")
     });
     leaf.prop_recursive(4, 24, 4, move |inner| {
@@ -363,20 +363,20 @@ fn read_by_sqlite(sql: &str) -> Option<Vec<(String, String)>> {
     for table in ["customers", "orders", "late"] {
         connection.execute_batch(&format!("CREATE TABLE {table} (id, email)")).unwrap();
     }
-    let seen = Arc::new(Mutex::new(Vec::new()));
-    let noted = seen.clone();
-    let note = move |auth: AuthContext<'_>| {
+    let reads = Arc::new(Mutex::new(Vec::new()));
+    let recorder = reads.clone();
+    let authorizer = move |auth: AuthContext<'_>| {
         // A read without a column may refer to a CTE: rows of a CTE that are only counted are reported under its
         // name.
         if let AuthAction::Read { table_name, column_name } = auth.action
             && !column_name.is_empty()
         {
-            noted.lock().unwrap().push((table_name.to_owned(), column_name.to_owned()));
+            recorder.lock().unwrap().push((table_name.to_owned(), column_name.to_owned()));
         }
         Authorization::Allow
     };
-    connection.authorizer(Some(note)).unwrap();
-    connection.prepare(sql).is_ok().then(|| seen.lock().unwrap().clone())
+    connection.authorizer(Some(authorizer)).unwrap();
+    connection.prepare(sql).is_ok().then(|| reads.lock().unwrap().clone())
 }
 
 const WRITES: [&str; 12] = [
@@ -394,7 +394,7 @@ const WRITES: [&str; 12] = [
     "REPLACE INTO orders (id) VALUES (1)",
 ];
 
-const DRESSES: [&str; 12] = [
+const DISGUISES: [&str; 12] = [
     "{}",
     "{};",
     "SELECT 1; {}",
@@ -410,7 +410,7 @@ const DRESSES: [&str; 12] = [
 ];
 
 /// Varies the whitespace between words and the letter case.
-fn dressed(sql: &str, blanks: &[&str], cases: &[bool]) -> String {
+fn vary_case_and_whitespace(sql: &str, blanks: &[&str], cases: &[bool]) -> String {
     let words = sql.split(' ').enumerate();
     let word = |(index, word): (usize, &str)| {
         let is_upper = cases[index % cases.len()];
@@ -432,19 +432,22 @@ proptest! {
     /// BigQuery rejects every query that reads a denied column.
     #[test]
     fn names_of_a_query_cannot_hide_a_table(sql in nested_query()) {
-        let read = read_by_sqlite(&sql);
-        prop_assume!(read.is_some());
-        let read = read.unwrap_or_default();
+        let reads = read_by_sqlite(&sql);
+        prop_assume!(reads.is_some());
+        let reads = reads.unwrap_or_default();
         let denied = DataAccess { denied_columns: vec!["customers.email".to_owned()], ..DataAccess::default() };
         for dialect in [SqlDialect::Sqlite, SqlDialect::BigQuery] {
-            let of = |access: &DataAccess| QueryGuard { dialect, tables: None, qualifiers: vec!["main", "acme"], access }.check(&sql);
-            let known = of(&DataAccess::default()).map_err(|error| TestCaseError::fail(format!("{sql}: {error}")))?;
-            for (table, _) in &read {
-                prop_assert!(known.tables.contains(table), "{dialect:?}: `{table}` is read: {sql}");
+            let check_with = |access: &DataAccess| {
+                QueryGuard { dialect, tables: None, qualifiers: vec!["main", "acme"], access }.check(&sql)
+            };
+            let checked = check_with(&DataAccess::default());
+            let checked = checked.map_err(|error| TestCaseError::fail(format!("{sql}: {error}")))?;
+            for (table, _) in &reads {
+                prop_assert!(checked.tables.contains(table), "{dialect:?}: `{table}` is read: {sql}");
             }
-            if dialect == SqlDialect::BigQuery && of(&denied).is_ok() {
+            if dialect == SqlDialect::BigQuery && check_with(&denied).is_ok() {
                 let is_hidden = |(table, column): &(String, String)| table == "customers" && column == "email";
-                prop_assert!(!read.iter().any(is_hidden), "{sql}");
+                prop_assert!(!reads.iter().any(is_hidden), "{sql}");
             }
         }
     }
@@ -453,11 +456,11 @@ proptest! {
     #[test]
     fn no_write_passes(
         write in prop::sample::select(&WRITES[..]),
-        dress in prop::sample::select(&DRESSES[..]),
+        disguise in prop::sample::select(&DISGUISES[..]),
         blanks in prop::collection::vec(prop::sample::select(&[" ", "\n", "\t", "/**/ ", " -- x\n", "\u{a0}", "\u{2003}"][..]), 1..6),
         cases in prop::collection::vec(any::<bool>(), 1..6),
     ) {
-        let sql = dressed(&dress.replace("{}", write), &blanks, &cases);
+        let sql = vary_case_and_whitespace(&disguise.replace("{}", write), &blanks, &cases);
         let passes = local(&sql).starts_with("fine");
         // Whitespace may turn a write into a read: non-ASCII blanks are letters of a name in SQL, and a line end
         // ends a comment (`-- SELECT 1 DELETE FROM orders` on two lines reads a column named `delete`). SQLite
@@ -479,9 +482,9 @@ proptest! {
 /// R-PLN-69: BigQuery tables need a valid qualifier, and its metadata tables are rejected.
 #[test]
 fn foreign_bigquery_qualifiers_are_rejected() {
-    let mine = caller(&["payroll"], &[]);
+    let user = caller(&["payroll"], &[]);
     let is_accepted = |sql: &str| {
-        let access = &mine.access;
+        let access = &user.access;
         let guard =
             QueryGuard { dialect: SqlDialect::BigQuery, tables: None, qualifiers: vec!["shop", "acme"], access };
         guard.check(sql).is_ok()
@@ -508,9 +511,12 @@ async fn writes_leave_the_data_as_it_was() {
     let count = json!({"sql": "SELECT count(*), sum(total) FROM orders"});
     let before = call(&tools, "bq_query", count.clone(), &ana).await.unwrap();
     for write in WRITES {
-        for dress in DRESSES {
-            let outcome = call(&tools, "bq_query", json!({"sql": dress.replace("{}", write)}), &ana).await;
-            assert!(matches!(kind(&outcome), "refused" | "invalid" | "unknown_table"), "{dress} {write}: {outcome:?}");
+        for disguise in DISGUISES {
+            let outcome = call(&tools, "bq_query", json!({"sql": disguise.replace("{}", write)}), &ana).await;
+            assert!(
+                matches!(kind(&outcome), "refused" | "invalid" | "unknown_table"),
+                "{disguise} {write}: {outcome:?}"
+            );
         }
     }
     assert_eq!(call(&tools, "bq_query", count, &ana).await.unwrap(), before);

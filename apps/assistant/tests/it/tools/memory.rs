@@ -34,8 +34,8 @@ async fn users_find_only_their_own_facts() {
     let none = call(&plain(), "search_memory", json!({"query": "finance"}), &sam).await.unwrap();
     assert_eq!(none, json!({"facts": []}));
     assert_ne!(facts_namespace("a.b"), facts_namespace("a%2Eb"));
-    let without = Arc::new(Caller::new("ana"));
-    assert_eq!(kind(&call(&plain(), "search_memory", json!({}), &without).await), "unavailable");
+    let without_store = Arc::new(Caller::new("ana"));
+    assert_eq!(kind(&call(&plain(), "search_memory", json!({}), &without_store).await), "unavailable");
 }
 
 /// R-PLN-47, R-PLN-54: one fact is deleted, by key or by words that match no other fact.
@@ -57,7 +57,7 @@ async fn one_fact_is_deleted() {
     assert_eq!(by_key["forgotten"][0]["text"], "likes green tea");
     let second = call(&plain(), "forget_memory", json!({"key": "a"}), &ana).await.unwrap();
     assert_eq!(second, json!({"forgotten": []}));
-    let left = call(&plain(), "search_memory", json!({}), &ana).await.unwrap();
-    assert_eq!(left["facts"].as_array().unwrap().len(), 1);
+    let remaining = call(&plain(), "search_memory", json!({}), &ana).await.unwrap();
+    assert_eq!(remaining["facts"].as_array().unwrap().len(), 1);
     assert!(store.get(facts_namespace("sam"), "a").await.unwrap().is_some(), "others keep theirs");
 }

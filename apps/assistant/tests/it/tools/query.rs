@@ -10,8 +10,8 @@ use superstep_assistant::tools::{Caller, DataAccess, ToolSettings, tools};
 use super::{call, caller, kind, plain, shop};
 
 /// Returns settings with a timeout that is long enough on any machine.
-fn generous() -> ToolSettings {
-    ToolSettings { query_time: Duration::from_secs(60), ..ToolSettings::new(shop()) }
+fn long_timeout() -> ToolSettings {
+    ToolSettings { query_timeout: Duration::from_secs(60), ..ToolSettings::new(shop()) }
 }
 
 async fn run_query(sql: &str, user: &Arc<Caller>) -> Result<Value, String> {
@@ -81,7 +81,7 @@ async fn unknown_names_are_reported_with_suggestions() {
         assert!(message.starts_with(expected), "{sql}: {message}");
     }
     let message = run_query("SELECT costs FROM products", &sam).await.unwrap_err();
-    assert!(!message.contains("`cost`"), "a hidden column is not offered: {message}");
+    assert!(!message.contains("`cost`"), "a hidden column is not suggested: {message}");
     let other = json!({"sql": "SELECT 1", "dataset": "shopp"});
     let message = call(&plain(), "bq_query", other, &sam).await.unwrap_err();
     assert_eq!(message, "unknown_table: data set `shopp` not found; did you mean `shop`? known: `shop`");
@@ -133,10 +133,10 @@ async fn hidden_columns_stay_hidden() {
 /// R-PLN-34, R-PLN-53, R-PLN-63: an endless query is interrupted, and other queries run meanwhile.
 #[tokio::test]
 async fn an_endless_query_is_interrupted() {
-    let short = ToolSettings { query_time: Duration::from_millis(50), ..ToolSettings::new(shop()) };
+    let short = ToolSettings { query_timeout: Duration::from_millis(50), ..ToolSettings::new(shop()) };
     let short = tools(&short).unwrap();
     // Calls that must succeed get a long timeout: a busy machine may need more than 50 ms.
-    let tools = tools(&generous()).unwrap();
+    let tools = tools(&long_timeout()).unwrap();
     let ana = caller(&[], &[]);
     let endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT count(*) FROM n";
     let (endless, quick) = tokio::join!(
@@ -153,8 +153,8 @@ async fn an_endless_query_is_interrupted() {
 /// long texts are rejected, and the deadline is checked between calls.
 #[tokio::test]
 async fn no_function_outlives_the_time_of_a_query() {
-    let short = ToolSettings { query_time: Duration::from_millis(50), ..ToolSettings::new(shop()) };
-    let (short, long, ana) = (tools(&short).unwrap(), tools(&generous()).unwrap(), caller(&[], &[]));
+    let short = ToolSettings { query_timeout: Duration::from_millis(50), ..ToolSettings::new(shop()) };
+    let (short, long, ana) = (tools(&short).unwrap(), tools(&long_timeout()).unwrap(), caller(&[], &[]));
     let query_with = async |tools: &[SharedTool], columns: &str| {
         let sql = format!("WITH RECURSIVE t(x) AS (SELECT printf('%.*c', 250000, 'a')) SELECT {columns} FROM t");
         call(tools, "bq_query", json!({ "sql": sql }), &ana).await

@@ -40,7 +40,7 @@ fn comments_and_strings_are_rewritten_for_googlesql() {
     ] {
         let result = sent(sql);
         assert!(
-            result.as_ref().is_err_and(|said| said.starts_with("refused") || said.starts_with("invalid")),
+            result.as_ref().is_err_and(|message| message.starts_with("refused") || message.starts_with("invalid")),
             "{result:?}"
         );
     }
@@ -106,10 +106,11 @@ proptest! {
         let sent = sent(&sql);
         prop_assume!(sent.is_ok());
         let sent = sent.unwrap_or_default();
-        let read = read_by_googlesql(&sent);
-        let read = read.ok_or_else(|| TestCaseError::fail(format!("{sql:?} is sent as {sent:?}, which does not end")))?;
-        let tables = read.iter().filter(|word| *word == "from").count();
-        let has = |wanted: &str| read.iter().any(|word| word == wanted);
+        let tokens = read_by_googlesql(&sent);
+        let unterminated = || TestCaseError::fail(format!("{sql:?} is sent as {sent:?}, which does not end"));
+        let tokens = tokens.ok_or_else(unterminated)?;
+        let tables = tokens.iter().filter(|word| *word == "from").count();
+        let has = |expected: &str| tokens.iter().any(|word| word == expected);
         // The same column name of another table is not denied.
         let is_hidden = has(";") || has("drop") || (has("email") && has("customers"));
         prop_assert!(tables <= 1 && !is_hidden, "{sql:?} is sent as {sent:?}");

@@ -27,15 +27,15 @@ fn the_sample_is_unpacked_once() {
 fn the_sample_is_unpacked_by_many_at_once() {
     let folder = empty_folder("unpacked-at-once");
     let full_text = sample::text("shop/order_items.csv").unwrap();
-    let seen = || fs::read_to_string(folder.join("shop/order_items.csv")).ok();
+    let read_table = || fs::read_to_string(folder.join("shop/order_items.csv")).ok();
     std::thread::scope(|scope| {
         let all: Vec<_> = (0..4).map(|_| scope.spawn(|| sample::unpack(&folder))).collect();
         while !all.iter().all(std::thread::ScopedJoinHandle::is_finished) {
-            assert!(seen().is_none_or(|text| text == full_text), "half a file");
+            assert!(read_table().is_none_or(|text| text == full_text), "half a file");
         }
-        all.into_iter().for_each(|one| one.join().unwrap().unwrap());
+        all.into_iter().for_each(|thread| thread.join().unwrap().unwrap());
     });
-    assert_eq!(seen(), Some(full_text));
+    assert_eq!(read_table(), Some(full_text));
 }
 
 /// R-PLN-53, R-PLN-56: the catalog contains the metadata that planning needs: names, types, comments, values,

@@ -55,10 +55,10 @@ async fn the_clock_supports_time_zones() {
     clock.advance(Duration::from_micros(1_782_900_000_500_000));
     let tools = tools(&ToolSettings { clock: Arc::new(clock), ..ToolSettings::new(shop()) }).unwrap();
     let ana = caller(&[], &[]);
-    let own = call(&tools, "now", json!({}), &ana).await.unwrap();
+    let user_time = call(&tools, "now", json!({}), &ana).await.unwrap();
     let expected =
         json!({"utc": "2026-07-01T10:00:00Z", "local": "2026-07-01T12:00:00+02:00", "zone": "Europe/Berlin"});
-    assert_eq!(own, expected);
+    assert_eq!(user_time, expected);
     let other = call(&tools, "now", json!({"zone": "America/New_York"}), &ana).await.unwrap();
     assert_eq!(other["local"], "2026-07-01T06:00:00-04:00");
     assert_eq!(kind(&call(&tools, "now", json!({"zone": "Mars/Base"}), &ana).await), "invalid");

@@ -13,14 +13,14 @@ use tokio::net::TcpListener;
 
 use super::{call, caller, kind, shop};
 
-async fn served(router: Router) -> String {
+async fn start_server(router: Router) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     tokio::spawn(async move { axum::serve(listener, router).await });
     address
 }
 
-fn with(web: WebSettings) -> Vec<SharedTool> {
+fn tools_with(web: WebSettings) -> Vec<SharedTool> {
     tools(&ToolSettings { web: Some(web), ..ToolSettings::new(shop()) }).unwrap()
 }
 
@@ -44,19 +44,19 @@ fn site() -> Router {
 /// R-PLN-54: a page of an allowed host is fetched as text; redirects are followed only to allowed hosts.
 #[tokio::test]
 async fn pages_of_allowed_hosts_are_fetched() {
-    let here = served(site()).await;
-    let tools = with(WebSettings { private: vec![here.clone()], ..WebSettings::default() });
-    let page = fetch(&tools, &format!("http://{here}/page")).await.unwrap();
+    let address = start_server(site()).await;
+    let tools = tools_with(WebSettings { private: vec![address.clone()], ..WebSettings::default() });
+    let page = fetch(&tools, &format!("http://{address}/page")).await.unwrap();
     assert_eq!((&page["title"], &page["text"]), (&json!("Tea"), &json!("Green\n\nSteep it.")));
-    let moved = fetch(&tools, &format!("http://{here}/moved")).await.unwrap();
-    assert_eq!(moved["url"], format!("http://{here}/page"));
-    assert_eq!(fetch(&tools, &format!("http://{here}/plain")).await.unwrap()["text"], "just text");
-    let long = fetch(&tools, &format!("http://{here}/long")).await.unwrap();
+    let moved = fetch(&tools, &format!("http://{address}/moved")).await.unwrap();
+    assert_eq!(moved["url"], format!("http://{address}/page"));
+    assert_eq!(fetch(&tools, &format!("http://{address}/plain")).await.unwrap()["text"], "just text");
+    let long = fetch(&tools, &format!("http://{address}/long")).await.unwrap();
     assert_eq!((&long["truncated"], long["text"].as_str().unwrap().len()), (&json!(true), 256 * 1024));
     for (path, expected) in
         [("away", "refused"), ("circle", "unavailable"), ("image", "unavailable"), ("broken", "unavailable")]
     {
-        assert_eq!(kind(&fetch(&tools, &format!("http://{here}/{path}")).await), expected, "{path}");
+        assert_eq!(kind(&fetch(&tools, &format!("http://{address}/{path}")).await), expected, "{path}");
     }
     assert_eq!(kind(&fetch(&tools, "nonsense").await), "invalid");
 }
@@ -64,13 +64,15 @@ async fn pages_of_allowed_hosts_are_fetched() {
 /// R-PLN-54: hosts that are not listed are not contacted, and neither are private addresses behind a listed name.
 #[tokio::test]
 async fn private_addresses_are_not_fetched() {
-    let here = served(site()).await;
-    let port = here.rsplit_once(':').unwrap().1;
-    let tools =
-        with(WebSettings { hosts: vec!["localhost".to_owned(), "127.0.0.1".to_owned()], ..WebSettings::default() });
+    let address = start_server(site()).await;
+    let port = address.rsplit_once(':').unwrap().1;
+    let tools = tools_with(WebSettings {
+        hosts: vec!["localhost".to_owned(), "127.0.0.1".to_owned()],
+        ..WebSettings::default()
+    });
     for url in [
-        format!("http://{here}/page"),
-        format!("https://{here}/page"),
+        format!("http://{address}/page"),
+        format!("https://{address}/page"),
         format!("http://localhost:{port}/page"),
         "https://192.168.0.1/".to_owned(),
         "https://elsewhere.example/".to_owned(),
@@ -92,9 +94,9 @@ async fn a_search_engine_is_queried() {
         let result = json!({"title": params["q"], "url": "https://a.example", "content": "c", "engine": "x"});
         (StatusCode::OK, Json(json!({"results": [result], "format": params["format"]})))
     };
-    let here = served(Router::new().route("/search", get(answer))).await;
-    let tools = with(WebSettings { search: Some(format!("http://{here}/")), ..WebSettings::default() });
-    assert!(tools.iter().all(|tool| tool.spec().name != "fetch_url"), "what is not configured is not there");
+    let address = start_server(Router::new().route("/search", get(answer))).await;
+    let tools = tools_with(WebSettings { search: Some(format!("http://{address}/")), ..WebSettings::default() });
+    assert!(tools.iter().all(|tool| tool.spec().name != "fetch_url"), "an unconfigured tool is absent");
     let ana = caller(&[], &[]);
     let output = call(&tools, "web_search", json!({"query": "green & tea"}), &ana).await.unwrap();
     assert_eq!(output, json!({"results": [{"title": "green & tea", "url": "https://a.example", "text": "c"}]}));

@@ -12,7 +12,7 @@ pub(crate) const OPENINGS: [&str; 7] = [
 ];
 
 /// Openings of the optimist for a belief.
-pub(crate) const OPENINGS_OF_VIEWS: [&str; 6] = [
+pub(crate) const BELIEF_OPENINGS: [&str; 6] = [
     "I am going to defend {it}, and I think it can be done without tricks.",
     "I will not hedge: {claim}, and the reasons lie closer than one might think.",
     "Let me say it plainly at the start: {claim}.",
@@ -22,7 +22,7 @@ pub(crate) const OPENINGS_OF_VIEWS: [&str; 6] = [
 ];
 
 /// Rebuttals of the optimist to text that is not a template.
-pub(crate) const ANSWERS_OF_OPTIMIST: [&str; 10] = [
+pub(crate) const OPTIMIST_REBUTTALS: [&str; 10] = [
     "My colleague says “{quote}”, but that is a reason to do it well and no reason to do without.",
     "“{quote}” is a fair warning, and a warning is not a verdict.",
     "I hear “{quote}” and agree with the concern, though not with the conclusion.",
@@ -36,7 +36,7 @@ pub(crate) const ANSWERS_OF_OPTIMIST: [&str; 10] = [
 ];
 
 /// Rebuttals of the skeptic to text that is not a template.
-pub(crate) const ANSWERS_OF_SKEPTIC: [&str; 10] = [
+pub(crate) const SKEPTIC_REBUTTALS: [&str; 10] = [
     "My colleague says “{quote}”, and I would like to see the small print.",
     "“{quote}” sounds reassuring, which is exactly why it should be examined.",
     "I hear “{quote}”, but a hope that is repeated does not become a result.",

@@ -17,19 +17,19 @@ struct CheckedClaim {
 
 impl PromptNotes {
     /// Parses notes; a note of another kind is kept unchanged.
-    pub(super) fn read(notes: &[String]) -> Self {
-        let mut read = Self { checked: Vec::new(), ended: None, others: Vec::new() };
+    pub(super) fn parse(notes: &[String]) -> Self {
+        let mut parsed = Self { checked: Vec::new(), ended: None, others: Vec::new() };
         for note in notes {
             let lower = note.to_lowercase();
-            if let Some(checked) = checked(note) {
-                read.checked.push(checked);
+            if let Some(checked) = parse_checked_claim(note) {
+                parsed.checked.push(checked);
             } else if lower.contains("ended") && (lower.contains("user") || lower.contains("round")) {
-                read.ended = Some(lower.split("round").nth(1).and_then(number));
+                parsed.ended = Some(lower.split("round").nth(1).and_then(leading_number));
             } else {
-                read.others.push(note.clone());
+                parsed.others.push(note.clone());
             }
         }
-        read
+        parsed
     }
 
     /// Returns the round after which the user ended the debate; `last` if the note does not name it.
@@ -39,27 +39,27 @@ impl PromptNotes {
 
     /// Returns the weight that verdicts add to a sentence with the claim.
     pub(super) fn weight(&self, sentence: &str) -> i32 {
-        let of = |checked: &CheckedClaim| match checked.verdict {
+        let weight_of = |checked: &CheckedClaim| match checked.verdict {
             "true" => 5,
             "false" => -20,
             _ => 0,
         };
-        let about = |checked: &&CheckedClaim| checked.claim.contains(sentence) || sentence.contains(&checked.claim);
-        self.checked.iter().filter(about).map(of).sum()
+        let is_about = |checked: &&CheckedClaim| checked.claim.contains(sentence) || sentence.contains(&checked.claim);
+        self.checked.iter().filter(is_about).map(weight_of).sum()
     }
 
     /// Counts the claims by verdict, and names the false ones.
     pub(super) fn verdicts(&self) -> Option<String> {
-        let all = self.checked.len();
+        let total = self.checked.len();
         let counts = ["true", "false", "unverifiable"].map(|verdict| {
             let count = self.checked.iter().filter(|checked| checked.verdict == verdict).count();
             (count > 0).then(|| format!("{count} {verdict}"))
         });
         let counts = counts.into_iter().flatten().collect::<Vec<_>>().join(", ");
-        let summary = match all {
+        let summary = match total {
             0 => return None,
             1 => format!("Fact check of 1 claim: {counts}."),
-            _ => format!("Fact check of {all} claims: {counts}."),
+            _ => format!("Fact check of {total} claims: {counts}."),
         };
         let false_claims: Vec<String> =
             self.checked.iter().filter(|checked| checked.verdict == "false").map(CheckedClaim::quoted).collect();
@@ -68,8 +68,8 @@ impl PromptNotes {
 
     /// Returns the other notes as a sentence.
     pub(super) fn other_notes(&self) -> Option<String> {
-        let noted: Vec<String> = self.others.iter().map(|note| format!("“{}”", bare(note))).collect();
-        (!noted.is_empty()).then(|| format!("It was also noted: {}.", noted.join("; ")))
+        let quoted_notes: Vec<String> = self.others.iter().map(|note| format!("“{}”", bare(note))).collect();
+        (!quoted_notes.is_empty()).then(|| format!("It was also noted: {}.", quoted_notes.join("; ")))
     }
 }
 
@@ -90,13 +90,13 @@ fn bare(text: &str) -> String {
     nested(text.trim()).trim_end_matches('.').to_owned()
 }
 
-fn number(text: &str) -> Option<u32> {
+fn leading_number(text: &str) -> Option<u32> {
     let digits: String = text.trim_start().chars().take_while(char::is_ascii_digit).collect();
     digits.parse().ok()
 }
 
 /// Parses `the claim "x" is false (file.md#a)`.
-fn checked(note: &str) -> Option<CheckedClaim> {
+fn parse_checked_claim(note: &str) -> Option<CheckedClaim> {
     let is_mark = |letter: char| matches!(letter, '"' | '“' | '”');
     let (start, end) = (note.find(is_mark)?, note.rfind(is_mark)?);
     let opening = note[start..].chars().next()?.len_utf8();
@@ -117,7 +117,7 @@ mod tests {
     /// R-DEB-43: verdicts are counted, and false claims are named with their sources.
     #[test]
     fn notes_become_sentences() {
-        let notes = PromptNotes::read(&[
+        let notes = PromptNotes::parse(&[
             "the claim \"It said “so” in 1999.\" is false (a.md#b, c.md#d)".to_owned(),
             "the claim \"x\" is unverifiable".to_owned(),
             "the claim \"y\" is unverifiable".to_owned(),
@@ -129,7 +129,7 @@ mod tests {
         assert_eq!(notes.verdicts().as_deref(), Some(expected));
         assert_eq!(notes.other_notes().as_deref(), Some("It was also noted: “Please be kind”."));
         assert_eq!((notes.ended_after_round(9), notes.weight("It said “so” in 1999.")), (Some(2), -20));
-        assert_eq!(PromptNotes::read(&["the user ended the debate".to_owned()]).ended_after_round(3), Some(3));
-        assert!(PromptNotes::read(&[]).verdicts().is_none());
+        assert_eq!(PromptNotes::parse(&["the user ended the debate".to_owned()]).ended_after_round(3), Some(3));
+        assert!(PromptNotes::parse(&[]).verdicts().is_none());
     }
 }

@@ -15,15 +15,18 @@ pub(super) fn strongest<'a>(
     notes: &PromptNotes,
 ) -> Vec<&'a str> {
     let own_sentences: Vec<&str> = history.turns_of(role).flat_map(sentences).collect();
-    let cases = arguments::aspects(topic).iter().map(|aspect| aspect.case(role));
-    let argued: Vec<UsedArgument<'_>> = cases
-        .filter(|case| history.turns_of(role).any(|text| case.is_in(text)))
-        .map(|case| UsedArgument { case, was_answered: history.turns_of(opponent(role)).any(|text| case.is_in(text)) })
+    let side_arguments = arguments::aspects(topic).iter().map(|aspect| aspect.argument(role));
+    let used: Vec<UsedArgument<'_>> = side_arguments
+        .filter(|argument| history.turns_of(role).any(|text| argument.is_in(text)))
+        .map(|argument| UsedArgument {
+            argument,
+            was_answered: history.turns_of(opponent(role)).any(|text| argument.is_in(text)),
+        })
         .collect();
     let weigh = |index: usize, sentence: &str| {
         // The opening sentence is only an announcement.
         let is_opening = index == 0 && role == DebateAgent::Optimist;
-        weight(sentence, &argued) + notes.weight(sentence) - i32::from(is_opening)
+        weight(sentence, &used) + notes.weight(sentence) - i32::from(is_opening)
     };
     let mut best: Vec<(i32, usize)> =
         own_sentences.iter().enumerate().map(|(index, text)| (-weigh(index, text), index)).collect();
@@ -35,21 +38,21 @@ pub(super) fn strongest<'a>(
 
 /// An argument template that a side used.
 struct UsedArgument<'a> {
-    case: &'a Argument,
+    argument: &'a Argument,
     was_answered: bool,
 }
 
 /// Weighs a sentence: arguments count more than rebuttals, and more if they have a source or were never rebutted.
-fn weight(sentence: &str, argued: &[UsedArgument<'_>]) -> i32 {
-    let argument = argued.iter().find(|argued| argued.case.is_in(sentence));
+fn weight(sentence: &str, used: &[UsedArgument<'_>]) -> i32 {
+    let argument = used.iter().find(|used| used.argument.is_in(sentence));
     let has_source = sentence.contains("” (") && sentence.contains('#');
-    let is_answer = sentence.contains('“') && !has_source;
-    let is_handy = (8..=40).contains(&sentence.split_whitespace().count());
+    let is_rebuttal = sentence.contains('“') && !has_source;
+    let has_good_length = (8..=40).contains(&sentence.split_whitespace().count());
     let is_question = sentence.ends_with('?');
     4 * i32::from(argument.is_some())
         + 3 * i32::from(has_source)
-        + i32::from(is_handy)
-        + 2 * i32::from(argument.is_some_and(|argued| !argued.was_answered))
-        - 3 * i32::from(is_answer)
+        + i32::from(has_good_length)
+        + 2 * i32::from(argument.is_some_and(|used| !used.was_answered))
+        - 3 * i32::from(is_rebuttal)
         - i32::from(is_question)
 }

@@ -3,8 +3,8 @@
 use super::nouns::{is_plural, starts_with_action};
 use super::verbs::{has, is_also_noun, is_gerund_of_verb, is_verb};
 use super::word_classes::{
-    is_adverb, is_article, is_degree, is_determiner, is_indefinite, is_participle, is_personal, is_preposition,
-    is_quality, is_relative,
+    is_adjective, is_adverb, is_article, is_degree, is_determiner, is_indefinite_pronoun, is_participle,
+    is_personal_pronoun, is_preposition, is_relative,
 };
 
 /// A subject and its predicate.
@@ -14,12 +14,12 @@ pub(super) type SubjectAndPredicate<'a> = (&'a [&'a str], &'a [&'a str]);
 pub(super) fn split<'a>(words: &'a [&'a str]) -> Option<SubjectAndPredicate<'a>> {
     let first = *words.first()?;
     let second = words.get(1).copied().unwrap_or_default();
-    let index = if is_personal(first) || first == "there" {
+    let index = if is_personal_pronoun(first) || first == "there" {
         1 + usize::from(has(" all both ", second))
     } else {
-        match action(words) {
+        match verb_index(words) {
             Some(index) => index,
-            None if is_indefinite(first) && !is_preposition(second) && !is_relative(second) => 1,
+            None if is_indefinite_pronoun(first) && !is_preposition(second) && !is_relative(second) => 1,
             None => return None,
         }
     };
@@ -27,11 +27,11 @@ pub(super) fn split<'a>(words: &'a [&'a str]) -> Option<SubjectAndPredicate<'a>>
 }
 
 /// Returns the index of the verb, or of the adverbs before it.
-fn action(words: &[&str]) -> Option<usize> {
+fn verb_index(words: &[&str]) -> Option<usize> {
     let may_be = |index: &usize| {
         let (word, before) = (words[*index], words[index - 1]);
         let is_noun =
-            is_determiner(before) && !is_indefinite(before) || is_preposition(before) || before.ends_with("'s");
+            is_determiner(before) && !is_indefinite_pronoun(before) || is_preposition(before) || before.ends_with("'s");
         word == "be" || is_verb(word) && !is_noun && !is_relative(before)
     };
     let candidates: Vec<usize> = (1..words.len()).filter(may_be).collect();
@@ -43,16 +43,16 @@ fn action(words: &[&str]) -> Option<usize> {
     if index == 2 && is_noun(1) && words[2] != "be" && words[0].starts_with(char::is_uppercase) {
         return None;
     }
-    let least = if is_determiner(words[0]) { 2 } else { 1 };
-    let early = words[least.min(index)..index].iter().rev().take_while(|word| is_adverb(word)).count();
-    Some(index - early)
+    let min_index = if is_determiner(words[0]) { 2 } else { 1 };
+    let adverbs = words[min_index.min(index)..index].iter().rev().take_while(|word| is_adverb(word)).count();
+    Some(index - adverbs)
 }
 
 /// Splits a clause before the complement of a form of `be`.
-pub(super) fn split_being<'a>(words: &'a [&'a str]) -> Option<SubjectAndPredicate<'a>> {
+pub(super) fn split_copula<'a>(words: &'a [&'a str]) -> Option<SubjectAndPredicate<'a>> {
     let first = *words.first()?;
-    let is_short = is_personal(first) || first == "there";
-    let index = if is_short { Some(1) } else { predicate(words) }?;
+    let is_pronoun = is_personal_pronoun(first) || first == "there";
+    let index = if is_pronoun { Some(1) } else { predicate_index(words) }?;
     (index > 0 && index < words.len()).then(|| words.split_at(index))
 }
 
@@ -64,20 +64,20 @@ enum Certainty {
     None,
 }
 
-fn predicate(words: &[&str]) -> Option<usize> {
-    let least = if is_determiner(words[0]) { 2 } else { 1 };
-    let is = |sign: Certainty| (least..words.len()).find(|index| certainty(words, *index) == sign);
-    if let Some(index) = is(Certainty::Sure).or_else(|| is(Certainty::Perhaps)) {
+fn predicate_index(words: &[&str]) -> Option<usize> {
+    let min_index = if is_determiner(words[0]) { 2 } else { 1 };
+    let find = |expected: Certainty| (min_index..words.len()).find(|index| certainty(words, *index) == expected);
+    if let Some(index) = find(Certainty::Sure).or_else(|| find(Certainty::Perhaps)) {
         return Some(index);
     }
-    let preposition = (least..words.len()).find(|index| is_preposition(words[*index]));
+    let preposition = (min_index..words.len()).find(|index| is_preposition(words[*index]));
     match preposition {
         None => words.len().checked_sub(1),
         // Only the preposition distinguishes `the future in our hands` from `pineapple on pizza ...`.
         Some(index) => {
             let after = &words[index + 1..];
-            let is_whole = after.len() == 1 || after.first().is_some_and(|word| is_determiner(word));
-            (is_whole && words[index] != "of").then_some(index)
+            let is_complement = after.len() == 1 || after.first().is_some_and(|word| is_determiner(word));
+            (is_complement && words[index] != "of").then_some(index)
         }
     }
 }
@@ -86,8 +86,9 @@ fn predicate(words: &[&str]) -> Option<usize> {
 fn certainty(words: &[&str], index: usize) -> Certainty {
     let (word, before) = (words[index], words[index - 1]);
     let next = words.get(index + 1).copied();
-    let is_inside = is_preposition(before) || is_determiner(before) || has(" and or ", before) || is_degree(before);
-    if is_inside {
+    let is_inside_phrase =
+        is_preposition(before) || is_determiner(before) || has(" and or ", before) || is_degree(before);
+    if is_inside_phrase {
         return Certainty::None;
     }
     if has(" not worth ", word) || is_adverb(word) {
@@ -98,14 +99,14 @@ fn certainty(words: &[&str], index: usize) -> Certainty {
         return if index == 1 && words[0].ends_with("ing") { Certainty::Perhaps } else { Certainty::Sure };
     }
     // An adjective before a noun belongs to the noun.
-    let is_free = next.is_none_or(|next| {
+    let is_standalone = next.is_none_or(|next| {
         is_preposition(next)
             || is_adverb(next)
             || is_degree(next)
             || has(" and or but enough that when if because ", next)
     });
-    if is_quality(word) || is_participle(word) {
-        return if is_free { Certainty::Sure } else { Certainty::Perhaps };
+    if is_adjective(word) || is_participle(word) {
+        return if is_standalone { Certainty::Sure } else { Certainty::Perhaps };
     }
     if word.ends_with("ing") && word.len() > 5 {
         return if is_progressive(word, next, starts_with_action(words)) { Certainty::Sure } else { Certainty::None };
@@ -121,15 +122,15 @@ fn is_progressive(word: &str, next: Option<&str>, is_in_action: bool) -> bool {
     if has(" becoming getting being going growing staying ", word) {
         return true;
     }
-    let is_complement_next = is_participle(next) || is_quality(next);
-    let is_object = is_determiner(next) || is_personal(next) || has(" us them him me ", next);
+    let is_complement_next = is_participle(next) || is_adjective(next);
+    let is_object = is_determiner(next) || is_personal_pronoun(next) || has(" us them him me ", next);
     is_object || !is_complement_next && (is_gerund_of_verb(word) || is_preposition(next) || is_adverb(next))
 }
 
 /// Splits a clause before the participle of a perfect tense.
 pub(super) fn split_perfect<'a>(words: &'a [&'a str]) -> Option<SubjectAndPredicate<'a>> {
     let first = *words.first()?;
-    if is_personal(first) {
+    if is_personal_pronoun(first) {
         return (words.len() > 1).then(|| words.split_at(1));
     }
     let is_perfect = |index: &usize| {
@@ -138,8 +139,8 @@ pub(super) fn split_perfect<'a>(words: &'a [&'a str]) -> Option<SubjectAndPredic
     };
     let candidates: Vec<usize> = (1..words.len()).filter(is_perfect).collect();
     // `the printed book died`
-    let of_its_own = candidates.iter().find(|index| !is_determiner(words[**index - 1]));
-    let index = *of_its_own?;
-    let early = words[1..index].iter().rev().take_while(|word| is_adverb(word)).count();
-    Some(words.split_at(index - early))
+    let participle = candidates.iter().find(|index| !is_determiner(words[**index - 1]));
+    let index = *participle?;
+    let adverbs = words[1..index].iter().rev().take_while(|word| is_adverb(word)).count();
+    Some(words.split_at(index - adverbs))
 }

@@ -36,25 +36,25 @@ pub(super) fn is_plural(words: &[&str]) -> bool {
     if starts_with_action(words) {
         return false;
     }
-    let head = words
+    let end = words
         .iter()
         .skip(1)
         .position(|word| has(BETWEEN, word) || is_preposition(word))
         .map_or(words.len(), |index| index + 1);
-    if words[..head].iter().any(|word| word.eq_ignore_ascii_case("and")) {
+    if words[..end].iter().any(|word| word.eq_ignore_ascii_case("and")) {
         return true;
     }
-    let noun = words[..head].last().map(|word| word.to_lowercase()).unwrap_or_default();
+    let noun = words[..end].last().map(|word| word.to_lowercase()).unwrap_or_default();
     if has(PLURAL, &noun) {
         return true;
     }
-    let is_name = words[head.saturating_sub(1)].chars().filter(|letter| letter.is_uppercase()).count() > 1;
-    let is_known_name = has(NAMES, &noun) && is_capital(words[head - 1]);
+    let is_name = words[end.saturating_sub(1)].chars().filter(|letter| letter.is_uppercase()).count() > 1;
+    let is_known_name = has(NAMES, &noun) && is_capital(words[end - 1]);
     noun.ends_with('s')
         && !has(SINGULAR, &noun)
         && !is_known_name
         && !["ss", "us", "is", "ics", "’s", "'s"].iter().any(|end| noun.ends_with(end))
-        && (!is_name || noun.len() > 3 && words[head - 1].ends_with('s'))
+        && (!is_name || noun.len() > 3 && words[end - 1].ends_with('s'))
 }
 
 /// Converts a noun phrase for use inside a sentence: `Remote work` to `remote work`, `Carbon tax` to `a carbon
@@ -109,22 +109,23 @@ pub(super) fn is_common(word: &str) -> bool {
 
 /// Returns the article that a countable noun lacks.
 fn article(words: &[&str], text: &str) -> Option<&'static str> {
-    const COUNTED: &str = " week tax penalty ban wage wall strike draft car vote law currency cap fee border state republic \
+    const COUNTABLE: &str = " week tax penalty ban wage wall strike draft car vote law currency cap fee border state republic \
     union limit day exam grade loan subsidy licence license passport embargo quota boycott weekend ";
     const DETERMINERS: &str =
         " a an the my your our his her its their this that these those no some any every each all ";
     let first = words.first().copied().unwrap_or_default();
-    let counted = words.iter().position(|word| has(" in on of for at to with from as by under over ", word));
-    let head = words[..counted.unwrap_or(words.len())].last().copied().unwrap_or_default();
-    if !has(COUNTED, head) || has(DETERMINERS, first) || starts_with_action(words) || is_plural(words) {
+    let preposition = words.iter().position(|word| has(" in on of for at to with from as by under over ", word));
+    let noun = words[..preposition.unwrap_or(words.len())].last().copied().unwrap_or_default();
+    if !has(COUNTABLE, noun) || has(DETERMINERS, first) || starts_with_action(words) || is_plural(words) {
         return None;
     }
     if text.starts_with("death penalty") || text.starts_with("gender ") {
         return Some("the");
     }
-    let sounds_open = text.starts_with(['a', 'e', 'i', 'o', 'A', 'E', 'I', 'O']) && !text.starts_with("one");
-    let is_open = sounds_open || (text.starts_with('u') && !text.starts_with("uni") && !text.starts_with("use"));
-    Some(if is_open { "an" } else { "a" })
+    let starts_with_vowel = text.starts_with(['a', 'e', 'i', 'o', 'A', 'E', 'I', 'O']) && !text.starts_with("one");
+    let has_vowel_sound =
+        starts_with_vowel || (text.starts_with('u') && !text.starts_with("uni") && !text.starts_with("use"));
+    Some(if has_vowel_sound { "an" } else { "a" })
 }
 
 /// Returns true if no one would argue for the topic as it is, so that the debate must be about fighting it.

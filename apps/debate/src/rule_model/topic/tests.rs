@@ -55,7 +55,7 @@ fn a_line_becomes_a_phrase() {
         ("🍕🍕🍕", "the idea behind “🍕🍕🍕”"),
         ("Tax the rich! Or not? (Really)", "the idea behind “Tax the rich! Or not? Really”"),
     ] {
-        assert_eq!(Topic::read(line).noun_phrase, expected, "{line}");
+        assert_eq!(Topic::parse(line).noun_phrase, expected, "{line}");
     }
 }
 
@@ -73,7 +73,7 @@ fn topics_have_a_short_form() {
         ("Should the rich pay more tax?", ("having the rich pay more tax", false)),
         ("Should parents post photos of their children?", ("having parents post photos of their children", false)),
     ] {
-        let short = Topic::read(line).short_form();
+        let short = Topic::parse(line).short_form();
         assert_eq!((short.noun_phrase.as_str(), short.is_plural), expected, "{line}");
     }
 }
@@ -81,7 +81,7 @@ fn topics_have_a_short_form() {
 /// R-DEB-41: a long line is quoted in part, cut at a word boundary.
 #[test]
 fn a_long_line_is_shortened() {
-    let topic = Topic::read(&"Should every city of the world consider this? ".repeat(10));
+    let topic = Topic::parse(&"Should every city of the world consider this? ".repeat(10));
     assert!(topic.noun_phrase.chars().count() < 120 && topic.noun_phrase.ends_with("…”"), "{}", topic.noun_phrase);
 }
 
@@ -212,7 +212,7 @@ fn unparsable_lines_are_quoted() {
 
 fn check(rows: &[(&str, &str)]) {
     for (line, expected) in rows {
-        let topic = Topic::read(line);
+        let topic = Topic::parse(line);
         assert_eq!(topic.noun_phrase, *expected, "{line}");
         // The noun phrase of a belief contains its statement.
         let is_named = topic
@@ -232,7 +232,7 @@ fn quoted_questions_have_a_side() {
         ("What if money did not exist?", None),
         ("On liberty", None),
     ] {
-        assert_eq!(Topic::read(line).belief.as_deref(), expected, "{line}");
+        assert_eq!(Topic::parse(line).belief.as_deref(), expected, "{line}");
     }
 }
 
@@ -248,7 +248,7 @@ fn topics_have_tense_and_number() {
         ("Should there be limits on free speech?", (false, true, true)),
         ("I want a shorter school year", (false, true, false)),
     ] {
-        let topic = Topic::read(line);
+        let topic = Topic::parse(line);
         assert_eq!((topic.is_past, topic.is_change, topic.is_plural), expected, "{line}");
     }
 }

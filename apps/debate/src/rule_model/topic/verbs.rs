@@ -29,7 +29,7 @@ ride rise rob scare secede sing sit skip smoke strengthen submit suck sue surren
 thrive throw tolerate transform unite vanish visit walk warn weaken welcome worship conquer regret repeat post rent ";
 
 /// Verbs with which a line may start as an imperative: `Ban cars`.
-const ORDERS: &str = " abolish accept adopt allow avoid ban bring build buy cancel choose close colonise colonize \
+const IMPERATIVES: &str = " abolish accept adopt allow avoid ban bring build buy cancel choose close colonise colonize \
 create cut decriminalise decriminalize defund deny do eat eliminate encourage end expand fight fix forbid forgive give \
 improve increase introduce invest keep kill learn legalise legalize let limit lower make nationalise nationalize pay \
 privatise privatize prohibit protect punish put raise reduce reform regulate remove replace require restrict save \
@@ -105,8 +105,8 @@ pub(super) fn is_verb(word: &str) -> bool {
 }
 
 /// Returns true if a line that starts with this word is an imperative.
-pub(super) fn is_order(word: &str) -> bool {
-    has(ORDERS, word)
+pub(super) fn is_imperative(word: &str) -> bool {
+    has(IMPERATIVES, word)
 }
 
 /// Returns the verbs of which a word may be a form.
@@ -130,17 +130,17 @@ pub(super) fn is_also_noun(word: &str) -> bool {
 }
 
 /// Returns true if a word after a noun is its verb: `games cause violence`, `size matters`.
-pub(super) fn is_common_doing(word: &str, is_plural: bool) -> bool {
-    const SINGLE: &str = " died dies exists failed fails fell hurts kills lies matters pays rocks rules sells sucks talks wins won works ";
-    const MANY: &str = " died exist fail failed fell harm hurt kill lie matter need pay rock suck win won work ";
+pub(super) fn is_common_verb(word: &str, is_plural: bool) -> bool {
+    const SINGULAR: &str = " died dies exists failed fails fell hurts kills lies matters pays rocks rules sells sucks talks wins won works ";
+    const PLURAL: &str = " died exist fail failed fell harm hurt kill lie matter need pay rock suck win won work ";
     match is_plural {
-        true => has(MANY, word) || is_verb(word) && !is_also_noun(word),
-        false => has(SINGLE, word),
+        true => has(PLURAL, word) || is_verb(word) && !is_also_noun(word),
+        false => has(SINGULAR, word),
     }
 }
 
 /// Returns true for a stative verb.
-pub(super) fn is_state(verb: &str) -> bool {
+pub(super) fn is_stative(verb: &str) -> bool {
     has(" belong cost deserve exist have know live matter mean own remain ", verb)
 }
 

@@ -3,21 +3,22 @@
 use super::verbs::{gerund_of_participle, has};
 
 /// Returns true for an auxiliary verb: `should`, `is`, `does`.
-pub(super) fn is_helper(word: &str) -> bool {
-    is_modal(word) || is_being(word) || matches!(word, "do" | "does" | "did" | "has" | "have" | "had")
+pub(super) fn is_auxiliary(word: &str) -> bool {
+    is_modal(word) || is_copula(word) || matches!(word, "do" | "does" | "did" | "has" | "have" | "had")
 }
 
 fn is_modal(word: &str) -> bool {
     matches!(word, "should" | "must" | "can" | "could" | "will" | "would" | "may" | "might" | "shall" | "cannot")
 }
 
-pub(super) fn is_being(word: &str) -> bool {
+/// Returns true for a finite form of `be`.
+pub(super) fn is_copula(word: &str) -> bool {
     matches!(word, "is" | "are" | "was" | "were" | "am")
 }
 
 /// Returns true for an auxiliary verb in past tense.
-pub(super) fn is_past(helper: &str) -> bool {
-    matches!(helper, "was" | "were" | "did" | "had")
+pub(super) fn is_past(auxiliary: &str) -> bool {
+    matches!(auxiliary, "was" | "were" | "did" | "had")
 }
 
 /// Converts `shouldn't` to `should`.
@@ -60,12 +61,12 @@ pub(super) fn is_relative(word: &str) -> bool {
 }
 
 /// Returns true for a personal pronoun.
-pub(super) fn is_personal(word: &str) -> bool {
+pub(super) fn is_personal_pronoun(word: &str) -> bool {
     has(" i we you they he she it ", word)
 }
 
 /// Returns true for an indefinite pronoun.
-pub(super) fn is_indefinite(word: &str) -> bool {
+pub(super) fn is_indefinite_pronoun(word: &str) -> bool {
     has(" people one someone somebody everyone everybody nobody anyone anybody everything nothing ", word)
 }
 
@@ -91,7 +92,7 @@ pub(super) fn is_degree(word: &str) -> bool {
 }
 
 /// Returns true for an adjective.
-pub(super) fn is_quality(word: &str) -> bool {
+pub(super) fn is_adjective(word: &str) -> bool {
     const QUALITIES: &str = " good bad better worse best worst safe unsafe right wrong ethical unethical moral immoral \
     necessary unnecessary worth worthy overrated underrated dangerous dead alive real fake fair unfair free legal illegal \
     healthy unhealthy obsolete important essential efficient inevitable justified natural human racist sexist universal \
@@ -108,7 +109,7 @@ pub(super) fn is_quality(word: &str) -> bool {
 }
 
 /// Returns true for an adjective that a rule can impose: `mandatory`.
-pub(super) fn is_by_rule(word: &str) -> bool {
+pub(super) fn can_be_imposed(word: &str) -> bool {
     has(
         " mandatory compulsory obligatory voluntary optional legal illegal free public private taxable available \
         accessible affordable cheaper cheap tax-free car-free transparent open unlawful lawful criminal punishable binding \

@@ -20,25 +20,25 @@ const MODEL_TIMEOUT: Duration = Duration::from_secs(30);
 pub(crate) async fn call_model_once(
     (state, cx): (&FamilySchedulerState, &TaskContext),
     model: &SharedModel,
-    words: Vec<String>,
+    texts: Vec<String>,
     request: ChatRequest,
 ) -> Result<CachedModelReply> {
-    if let Some(before) = request_state::model_reply(state).filter(|before| before.words == words) {
-        return Ok(before);
+    if let Some(cached) = request_state::model_reply(state).filter(|cached| cached.texts == texts) {
+        return Ok(cached);
     }
     let recorded_reply = cx.once("heard", async { Ok::<_, NodeError>(call_model(model, request, cx).await) });
-    let answered = recorded_reply.await.map_err(NodeError::into_error)?;
-    Ok(CachedModelReply { words, answered })
+    let reply = recorded_reply.await.map_err(NodeError::into_error)?;
+    Ok(CachedModelReply { texts, reply })
 }
 
 async fn call_model(model: &SharedModel, request: ChatRequest, cx: &TaskContext) -> ModelReply {
     let call = cx.model(model).request(request).tag("nostream").into_future();
-    let answer = tokio::select! {
+    let response = tokio::select! {
         biased;
-        answer = call => answer,
+        response = call => response,
         () = cx.sleep(MODEL_TIMEOUT) => Err(ModelErrorKind::Timeout.error(&model.info(), format!("no answer within {MODEL_TIMEOUT:?}"))),
     };
-    match answer.and_then(|answer| answer.json()) {
+    match response.and_then(|response| response.json()) {
         Ok(output @ Value::Object(_)) => ModelReply::Parsed(output),
         Ok(_) => ModelReply::Failed(format!("model `{}`: the answer is not an object", model.info())),
         Err(error) => ModelReply::Failed(error.message().to_owned()),

@@ -9,7 +9,7 @@ use superstep::{Error, ErrorCode, Result};
 use super::super::moments::{after, between};
 use super::super::rules::override_property;
 use super::super::visibility::can_modify;
-use super::changed::{bump_sequence, instance, invalid_resume, part_id, reschedule};
+use super::changed::{bump_sequence, instance_override, invalid_resume, part_id, reschedule};
 use crate::calendar::series::{self, SeriesSelection};
 use crate::calendar::{CalendarChange, CalendarSnapshot, ConstraintStrength, Event, TimeRange};
 use crate::models::{ChangeAction, EventStatus, ProposedResolution, ResolutionChange, Strategy};
@@ -34,7 +34,7 @@ pub fn apply_resolution(
     if resolution.changes.is_empty() {
         return Err(invalid_resume("a resolution needs at least one change, but `changes` is empty"));
     }
-    let mut work = ResolutionApplier {
+    let mut applier = ResolutionApplier {
         snapshot: snapshot.clone(),
         event,
         requester,
@@ -43,16 +43,16 @@ pub fn apply_resolution(
         others: Vec::new(),
     };
     match resolution.strategy {
-        Strategy::MoveEvent => work.retime(&resolution.changes, ChangeAction::Move)?,
-        Strategy::ShortenEvent => work.retime(&resolution.changes, ChangeAction::Shorten)?,
-        Strategy::SplitEvent => work.split(&resolution.changes)?,
-        Strategy::CancelEvent => work.cancel(&resolution.changes)?,
-        Strategy::OverrideConstraint => work.override_constraints(&resolution.changes)?,
-        Strategy::AlternativeResource => work.swap_resources(&resolution.changes)?,
+        Strategy::MoveEvent => applier.retime(&resolution.changes, ChangeAction::Move)?,
+        Strategy::ShortenEvent => applier.retime(&resolution.changes, ChangeAction::Shorten)?,
+        Strategy::SplitEvent => applier.split(&resolution.changes)?,
+        Strategy::CancelEvent => applier.cancel(&resolution.changes)?,
+        Strategy::OverrideConstraint => applier.override_constraints(&resolution.changes)?,
+        Strategy::AlternativeResource => applier.swap_resources(&resolution.changes)?,
     }
-    let mut changes = vec![CalendarChange::Event(Box::new(work.after.clone()))];
-    changes.extend(work.others);
-    Ok((work.after, changes))
+    let mut changes = vec![CalendarChange::Event(Box::new(applier.after.clone()))];
+    changes.extend(applier.others);
+    Ok((applier.after, changes))
 }
 
 struct ResolutionApplier<'a> {
@@ -69,7 +69,7 @@ struct ResolutionApplier<'a> {
 #[derive(Debug, Default)]
 struct NewTimes {
     /// Start of the affected instance of a series.
-    of: Option<Time>,
+    instance: Option<Time>,
     start: Option<Time>,
     end: Option<Time>,
 }
@@ -91,21 +91,22 @@ impl NewTimes {
 
 impl ResolutionApplier<'_> {
     fn retime(&mut self, changes: &[ResolutionChange], action: ChangeAction) -> Result<()> {
-        for (id, ends) in ends(changes, action)? {
+        for (id, times) in new_times_by_event(changes, action)? {
             if id == self.event.id {
-                let (after, overrides) = reschedule(&self.snapshot, self.event, &ends.span(&self.event.span, action)?)?;
+                let (after, overrides) =
+                    reschedule(&self.snapshot, self.event, &times.span(&self.event.span, action)?)?;
                 self.after = after;
                 self.put(overrides);
                 continue;
             }
             let mut existing = self.other(&id)?.as_ref().clone();
             if existing.recurrence.is_some() {
-                let start = ends.of.ok_or_else(|| {
+                let start = times.instance.ok_or_else(|| {
                     invalid_resume(format!("`{id}` is a series: set `old_value` to the start of an instance"))
                 })?;
-                existing = instance(&self.snapshot, self.other(&id)?, start)?;
+                existing = instance_override(&self.snapshot, self.other(&id)?, start)?;
             }
-            let (after, _) = reschedule(&self.snapshot, &existing, &ends.span(&existing.span, action)?)?;
+            let (after, _) = reschedule(&self.snapshot, &existing, &times.span(&existing.span, action)?)?;
             self.put([after]);
         }
         Ok(())
@@ -113,16 +114,16 @@ impl ResolutionApplier<'_> {
 
     fn split(&mut self, changes: &[ResolutionChange]) -> Result<()> {
         let part = part_id(&self.snapshot, self.event);
-        let mut ends = ends(changes, ChangeAction::Split)?;
-        let first = ends.remove(&self.event.id).unwrap_or_default().span(&self.event.span, ChangeAction::Split)?;
+        let mut times = new_times_by_event(changes, ChangeAction::Split)?;
+        let first = times.remove(&self.event.id).unwrap_or_default().span(&self.event.span, ChangeAction::Split)?;
         let second =
-            ends.remove(&part).ok_or_else(|| invalid_resume(format!("the id of the second part must be `{part}`")))?;
+            times.remove(&part).ok_or_else(|| invalid_resume(format!("the id of the second part must be `{part}`")))?;
         let second = match second {
             NewTimes { start: Some(start), end: Some(end), .. } => TimeRange::new(start, end),
             _ => None,
         };
         let second = second.ok_or_else(|| invalid_resume("the second part needs a start and a later end"))?;
-        if let Some((id, _)) = ends.pop_first() {
+        if let Some((id, _)) = times.pop_first() {
             return Err(invalid_resume(format!("`{id}` is neither the event nor its second part")));
         }
         if first.overlaps(&second) {
@@ -140,7 +141,7 @@ impl ResolutionApplier<'_> {
     fn cancel(&mut self, changes: &[ResolutionChange]) -> Result<()> {
         for change in changes {
             if change.action != Some(ChangeAction::Cancel) {
-                return Err(unfitting(change, "`cancel`"));
+                return Err(mismatch(change, "`cancel`"));
             }
             let id = event_id(change)?;
             if id == self.event.id {
@@ -148,10 +149,10 @@ impl ResolutionApplier<'_> {
                 continue;
             }
             let other = self.other(id)?;
-            let which = match (&other.recurrence, &other.recurrence_override) {
+            let selection = match (&other.recurrence, &other.recurrence_override) {
                 (Some(_), _) => {
                     let start = time(change.old_value.as_deref(), "old_value")?;
-                    instance(&self.snapshot, other, start)?;
+                    instance_override(&self.snapshot, other, start)?;
                     SeriesSelection::This(NamedTimeZone::from_iana_name(&other.zone)?.to_local(start))
                 }
                 // An override replaces an instance, which must not reappear when the override is removed.
@@ -163,7 +164,7 @@ impl ResolutionApplier<'_> {
                     continue;
                 }
             };
-            let changes = series::cancel(&self.snapshot, id, which, self.now)?;
+            let changes = series::cancel(&self.snapshot, id, selection, self.now)?;
             changes.into_iter().for_each(|change| self.change(change));
         }
         Ok(())
@@ -182,7 +183,7 @@ impl ResolutionApplier<'_> {
         for change in changes {
             let rule = change.field.as_deref().and_then(|field| field.strip_prefix("constraint:"));
             let Some(id) = rule.filter(|_| self.is_plain(change)) else {
-                return Err(unfitting(change, "`field` with `constraint:` and the id of a rule"));
+                return Err(mismatch(change, "`field` with `constraint:` and the id of a rule"));
             };
             let rule = self.snapshot.rules.get(id).ok_or_else(|| invalid_resume(format!("rule `{id}` not found")))?;
             if rule.strength == ConstraintStrength::Hard {
@@ -201,7 +202,7 @@ impl ResolutionApplier<'_> {
         for change in changes {
             let is_swap = change.field.as_deref() == Some("resources") && self.is_plain(change);
             let (Some(old), Some(new), true) = (&change.old_value, &change.new_value, is_swap) else {
-                return Err(unfitting(change, "`field` `resources` with `old_value` and `new_value`"));
+                return Err(mismatch(change, "`field` `resources` with `old_value` and `new_value`"));
             };
             if !self.snapshot.resources.contains_key(new) {
                 return Err(invalid_resume(format!("resource `{new}` not found")));
@@ -237,21 +238,21 @@ impl ResolutionApplier<'_> {
 }
 
 /// Collects the new start and end per changed event.
-fn ends(changes: &[ResolutionChange], action: ChangeAction) -> Result<BTreeMap<String, NewTimes>> {
+fn new_times_by_event(changes: &[ResolutionChange], action: ChangeAction) -> Result<BTreeMap<String, NewTimes>> {
     let mut all: BTreeMap<String, NewTimes> = BTreeMap::new();
     for change in changes {
         if change.action != Some(action) {
-            return Err(unfitting(change, &format!("`{}`", action_name(action))));
+            return Err(mismatch(change, &format!("`{}`", action_name(action))));
         }
-        let ends = all.entry(event_id(change)?.to_owned()).or_default();
+        let times = all.entry(event_id(change)?.to_owned()).or_default();
         let new = Some(time(change.new_value.as_deref(), "new_value")?);
         match change.field.as_deref() {
             Some("start_time") => {
-                ends.of = change.old_value.as_deref().map(|old| time(Some(old), "old_value")).transpose()?;
-                ends.start = new;
+                times.instance = change.old_value.as_deref().map(|old| time(Some(old), "old_value")).transpose()?;
+                times.start = new;
             }
-            Some("end_time") => ends.end = new,
-            _ => return Err(unfitting(change, "`field` `start_time` or `end_time`")),
+            Some("end_time") => times.end = new,
+            _ => return Err(mismatch(change, "`field` `start_time` or `end_time`")),
         }
     }
     Ok(all)
@@ -266,7 +267,7 @@ fn time(text: Option<&str>, field: &str) -> Result<Time> {
     Time::parse(text).map_err(|error| invalid_resume(format!("`{field}`: {error}")))
 }
 
-fn unfitting(change: &ResolutionChange, expected: &str) -> Error {
+fn mismatch(change: &ResolutionChange, expected: &str) -> Error {
     let (field, action) = (change.field.as_deref().unwrap_or("none"), change.action.map_or("none", action_name));
     invalid_resume(format!(
         "a change with field `{field}` and action `{action}` does not match the strategy, which requires {expected}"

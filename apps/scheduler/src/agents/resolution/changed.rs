@@ -23,9 +23,9 @@ pub(super) fn part_id(snapshot: &CalendarSnapshot, event: &Event) -> String {
 }
 
 /// Creates the override for one instance of a series.
-pub(super) fn instance(snapshot: &CalendarSnapshot, series: &Arc<Event>, start: Time) -> Result<Event> {
-    let moment = TimeRange { start, end: add_minutes(start, 1) };
-    let instances = snapshot.instances_of(series, &moment)?;
+pub(super) fn instance_override(snapshot: &CalendarSnapshot, series: &Arc<Event>, start: Time) -> Result<Event> {
+    let minute = TimeRange { start, end: add_minutes(start, 1) };
+    let instances = snapshot.instances_of(series, &minute)?;
     let matched = instances.iter().find(|instance| instance.span.start == start);
     let matched =
         matched.ok_or_else(|| invalid_resume(format!("`{}` has no instance that starts at {start}", series.title)))?;
@@ -60,7 +60,7 @@ pub(super) fn reschedule(snapshot: &CalendarSnapshot, event: &Event, to: &TimeRa
     let by = old.until(new).map_err(|error| invalid_resume(error.to_string()))?;
     let shift = |local_time: &DateTime| local_time.saturating_add(by);
     after.recurrence = Some(Recurrence {
-        rule: rule_moved(&recurrence.rule, by)?,
+        rule: shift_rule(&recurrence.rule, by)?,
         exdates: recurrence.exdates.iter().map(shift).collect(),
         rdates: recurrence.rdates.iter().map(shift).collect(),
     });
@@ -69,16 +69,16 @@ pub(super) fn reschedule(snapshot: &CalendarSnapshot, event: &Event, to: &TimeRa
         if let Some(replaced) =
             other.recurrence_override.as_ref().filter(|replaced| replaced.series == event.id && old != new)
         {
-            let exception_of =
+            let recurrence_override =
                 Some(RecurrenceOverride { series: replaced.series.clone(), start: shift(&replaced.start) });
-            overrides.push(Event { recurrence_override: exception_of, ..other.as_ref().clone() });
+            overrides.push(Event { recurrence_override, ..other.as_ref().clone() });
         }
     }
     Ok((after, overrides))
 }
 
 /// Shifts the UNTIL of a recurrence rule by the same duration, so that no instance is lost.
-fn rule_moved(rule: &str, by: jiff::Span) -> Result<String> {
+fn shift_rule(rule: &str, by: jiff::Span) -> Result<String> {
     let mut parts = Vec::new();
     for part in rule.split(';') {
         if ["BYHOUR=", "BYMINUTE=", "BYSECOND="].iter().any(|fixed| part.starts_with(fixed)) {

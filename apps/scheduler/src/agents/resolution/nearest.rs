@@ -21,20 +21,20 @@ pub(super) fn nearest(
     now: Time,
     is_good: impl Fn(&[TimeRange]) -> bool,
 ) -> Result<Option<TimeRange>> {
-    let on_day = on_its_day(snapshot, event, event.span.minutes(), now)?;
-    let later = on_day.iter().filter(|cell| cell.start > event.span.start);
-    let earlier = on_day.iter().rev().filter(|cell| cell.start < event.span.start);
-    if let Some(cell) = later.chain(earlier).find(|cell| is_good(&availability.shifted_to(cell))) {
-        return Ok(Some(*cell));
+    let on_day = slots_on_day(snapshot, event, event.span.minutes(), now)?;
+    let later = on_day.iter().filter(|slot| slot.start > event.span.start);
+    let earlier = on_day.iter().rev().filter(|slot| slot.start < event.span.start);
+    if let Some(slot) = later.chain(earlier).find(|slot| is_good(&availability.shifted_to(slot))) {
+        return Ok(Some(*slot));
     }
     if event.recurrence.is_some() {
         return Ok(None);
     }
-    following(snapshot, event, now)
+    find_on_following_days(snapshot, event, now)
 }
 
 /// Returns the grid times of the given duration on the start day of the event, from now on.
-pub(super) fn on_its_day(
+pub(super) fn slots_on_day(
     snapshot: &CalendarSnapshot,
     event: &Event,
     minutes: i64,
@@ -49,7 +49,7 @@ pub(super) fn on_its_day(
     Ok(grid_slots(&shared_day_windows(snapshot, &required_participants(event), &day)?, minutes))
 }
 
-fn following(snapshot: &CalendarSnapshot, event: &Event, now: Time) -> Result<Option<TimeRange>> {
+fn find_on_following_days(snapshot: &CalendarSnapshot, event: &Event, now: Time) -> Result<Option<TimeRange>> {
     let zone = NamedTimeZone::from_iana_name(&snapshot.family.zone)?;
     let start = midnight(&zone, event.span.start, 1)?;
     let range = TimeRange::new(start, midnight(&zone, start, FOLLOWING_DAYS)?);

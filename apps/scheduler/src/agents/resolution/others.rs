@@ -11,7 +11,7 @@ use super::super::availability_check::AvailabilityCheck;
 use super::super::moments::{in_time_zone, midnight};
 use super::super::visibility::can_modify;
 use super::super::words;
-use super::changed::instance;
+use super::changed::instance_override;
 use super::nearest::nearest;
 use super::{ResolutionContext, ResolutionPlan};
 use crate::calendar::{Event, TimeRange};
@@ -35,7 +35,7 @@ impl ResolutionContext<'_> {
                 nearest(&self.with_event, &availability, &occurrence, self.now, |spans| availability.is_free(spans))?;
             if let Some(to) = to {
                 let to = in_time_zone(&NamedTimeZone::from_iana_name(&occurrence.zone)?, &to)?;
-                plans.push(self.moving(&other, &occurrence.span, &to).touching(&other));
+                plans.push(self.move_plan(&other, &occurrence.span, &to).touching(&other));
             }
         }
         Ok(plans)
@@ -59,21 +59,21 @@ impl ResolutionContext<'_> {
     }
 
     /// Returns the conflicting events that may be changed, once each, with the conflicting instance.
-    fn modifiable_conflicting_events(&self, is_wanted: impl Fn(&Event) -> bool) -> Result<Vec<(Arc<Event>, Event)>> {
+    fn modifiable_conflicting_events(&self, accepts: impl Fn(&Event) -> bool) -> Result<Vec<(Arc<Event>, Event)>> {
         let mut all: Vec<(Arc<Event>, Event)> = Vec::new();
         for conflict in &self.before {
             for (index, other) in conflict.others.iter().enumerate() {
                 // A proposed event belongs to another thread.
                 let is_open = other.status != EventStatus::Confirmed;
-                let is_known = all.iter().any(|(listed, _)| listed.id == other.id);
-                if is_open || is_known || !is_wanted(other) || !can_modify(self.snapshot, self.requester, other) {
+                let is_listed = all.iter().any(|(listed, _)| listed.id == other.id);
+                if is_open || is_listed || !accepts(other) || !can_modify(self.snapshot, self.requester, other) {
                     continue;
                 }
                 if other.recurrence.is_none() {
                     all.push((other.clone(), other.as_ref().clone()));
                 } else if self.event.recurrence.is_none() && index == 0 {
                     // `at` is the time range of the first of the other events.
-                    let occurrence = instance(self.snapshot, other, conflict.at.start)?;
+                    let occurrence = instance_override(self.snapshot, other, conflict.at.start)?;
                     all.push((other.clone(), occurrence));
                 }
             }

@@ -8,7 +8,7 @@ use super::super::finding::ConflictKey;
 use super::super::moments::{add_minutes, in_time_zone};
 use super::super::words;
 use super::changed::part_id;
-use super::nearest::{nearest, on_its_day};
+use super::nearest::{nearest, slots_on_day};
 use super::{ResolutionContext, ResolutionPlan, new_time, new_times};
 use crate::calendar::{ConstraintStrength, Event, Flexibility, TimeRange};
 use crate::models::{ChangeAction, EventStatus, ResolutionChange, Strategy};
@@ -21,9 +21,9 @@ const MIN_PART_MINUTES: i64 = 30;
 /// Maximum number of durations that are tried, because each one is checked against all other events.
 const MAX_DURATIONS: i64 = 100;
 
-/// Returns the step between durations in minutes: a multiple of `least` with at most about `MAX_DURATIONS` steps.
-fn step(minutes: i64, least: i64) -> i64 {
-    least * (minutes / (least * MAX_DURATIONS) + 1)
+/// Returns the step between durations in minutes: a multiple of `unit` with at most about `MAX_DURATIONS` steps.
+fn step(minutes: i64, unit: i64) -> i64 {
+    unit * (minutes / (unit * MAX_DURATIONS) + 1)
 }
 
 impl ResolutionContext<'_> {
@@ -35,11 +35,11 @@ impl ResolutionContext<'_> {
         let is_good = |spans: &[TimeRange]| self.resolves_conflict(spans);
         let Some(to) = nearest(self.snapshot, &self.availability, event, self.now, is_good)? else { return Ok(None) };
         let to = in_time_zone(&NamedTimeZone::from_iana_name(&event.zone)?, &to)?;
-        Ok(Some(self.moving(event, &event.span, &to)))
+        Ok(Some(self.move_plan(event, &event.span, &to)))
     }
 
     /// Creates the plan that moves an event.
-    pub(super) fn moving(&self, event: &Event, from: &TimeRange, to: &TimeRange) -> ResolutionPlan {
+    pub(super) fn move_plan(&self, event: &Event, from: &TimeRange, to: &TimeRange) -> ResolutionPlan {
         let title = self.formatter.name(event);
         let shift = TimeRange::new(from.start, to.start)
             .or(TimeRange::new(to.start, from.start))
@@ -47,8 +47,8 @@ impl ResolutionContext<'_> {
         let side = if to.start > from.start { "later" } else { "earlier" };
         let description = format!("Move {title} to {}.", words::format_range(&self.formatter.zone, to));
         let changes = new_times(&event.id, from, to, ChangeAction::Move);
-        let lost = format!("{title} starts {} {side}.", words::format_duration(shift));
-        ResolutionPlan::new(Strategy::MoveEvent, description, changes).with_side_effect(lost).shifted_by(shift)
+        let side_effect = format!("{title} starts {} {side}.", words::format_duration(shift));
+        ResolutionPlan::new(Strategy::MoveEvent, description, changes).with_side_effect(side_effect).shifted_by(shift)
     }
 
     /// Finds the longest remainder with the fewest conflicts, cut from the end or from the start.
@@ -58,18 +58,18 @@ impl ResolutionContext<'_> {
         }
         let span = self.event.span;
         let minutes = span.minutes();
-        let least = MIN_MINUTES.max((minutes + 1) / 2);
+        let min_minutes = MIN_MINUTES.max((minutes + 1) / 2);
         // Events longer than eight hours are shortened in steps of 30 minutes.
         let step = step(minutes / 2, if minutes > 8 * 60 { 30 } else { 5 });
         let mut best = (super::count(&self.before), None);
-        for cut in (1..).map(|steps| steps * step).take_while(|cut| minutes - cut >= least) {
+        for cut in (1..).map(|steps| steps * step).take_while(|cut| minutes - cut >= min_minutes) {
             let ends_earlier = TimeRange { end: add_minutes(span.end, -cut), ..span };
             let starts_later = TimeRange { start: add_minutes(span.start, cut), ..span };
             let is_fixed = self.event.flexibility == Flexibility::Fixed;
             for shorter in [Some(ends_earlier), Some(starts_later).filter(|_| !is_fixed)].into_iter().flatten() {
-                let badness = self.conflict_counts(&self.availability.shifted_to(&shorter));
-                if badness < best.0 {
-                    best = (badness, Some((shorter, cut)));
+                let counts = self.conflict_counts(&self.availability.shifted_to(&shorter));
+                if counts < best.0 {
+                    best = (counts, Some((shorter, cut)));
                 }
             }
             if best.0 == (0, 0) {
@@ -92,40 +92,40 @@ impl ResolutionContext<'_> {
     /// Finds the longest part that can keep its time, and the nearest time on that day for the rest.
     pub(super) fn split_event(&self) -> Result<Option<ResolutionPlan>> {
         let (event, minutes) = (self.event, self.event.span.minutes());
-        let is_stiff = event.flexibility == Flexibility::Fixed || event.is_all_day;
-        if is_stiff || super::count(&self.before).0 == 0 {
+        let is_fixed = event.flexibility == Flexibility::Fixed || event.is_all_day;
+        if is_fixed || super::count(&self.before).0 == 0 {
             return Ok(None);
         }
         let step = step(minutes, MIN_MINUTES);
-        let mut staying = minutes - MIN_PART_MINUTES;
-        while staying >= MIN_PART_MINUTES {
-            let head = TimeRange { end: add_minutes(event.span.start, staying), ..event.span };
-            let tail = TimeRange { start: add_minutes(event.span.end, -staying), ..event.span };
-            for stays in [head, tail] {
-                if let Some(rest) = self.rest_beside(&stays, minutes - staying)? {
-                    return self.splitting(&stays, &rest).map(Some);
+        let mut fixed_minutes = minutes - MIN_PART_MINUTES;
+        while fixed_minutes >= MIN_PART_MINUTES {
+            let head = TimeRange { end: add_minutes(event.span.start, fixed_minutes), ..event.span };
+            let tail = TimeRange { start: add_minutes(event.span.end, -fixed_minutes), ..event.span };
+            for fixed_part in [head, tail] {
+                if let Some(rest) = self.find_time_for_rest(&fixed_part, minutes - fixed_minutes)? {
+                    return self.split_plan(&fixed_part, &rest).map(Some);
                 }
             }
-            staying -= step;
+            fixed_minutes -= step;
         }
         Ok(None)
     }
 
     /// Returns the nearest good time on that day for the rest of the event, if the remaining part has a good time.
-    fn rest_beside(&self, stays: &TimeRange, minutes: i64) -> Result<Option<TimeRange>> {
+    fn find_time_for_rest(&self, fixed_part: &TimeRange, minutes: i64) -> Result<Option<TimeRange>> {
         let is_good = |span: &TimeRange| self.resolves_conflict(&self.availability.shifted_to(span));
-        if !is_good(stays) {
+        if !is_good(fixed_part) {
             return Ok(None);
         }
-        let on_day = on_its_day(self.snapshot, self.event, minutes, self.now)?;
-        let after = on_day.iter().filter(|cell| cell.start >= stays.end);
-        let before = on_day.iter().rev().filter(|cell| cell.end <= stays.start);
-        Ok(after.chain(before).find(|cell| is_good(cell)).copied())
+        let on_day = slots_on_day(self.snapshot, self.event, minutes, self.now)?;
+        let after = on_day.iter().filter(|slot| slot.start >= fixed_part.end);
+        let before = on_day.iter().rev().filter(|slot| slot.end <= fixed_part.start);
+        Ok(after.chain(before).find(|slot| is_good(slot)).copied())
     }
 
-    fn splitting(&self, stays: &TimeRange, rest: &TimeRange) -> Result<ResolutionPlan> {
+    fn split_plan(&self, fixed_part: &TimeRange, rest: &TimeRange) -> Result<ResolutionPlan> {
         let zone = NamedTimeZone::from_iana_name(&self.event.zone)?;
-        let (first, second) = (in_time_zone(&zone, stays.min(rest))?, in_time_zone(&zone, stays.max(rest))?);
+        let (first, second) = (in_time_zone(&zone, fixed_part.min(rest))?, in_time_zone(&zone, fixed_part.max(rest))?);
         let (event, old) = (self.event, &self.event.span);
         let mut changes = Vec::new();
         if first.start != old.start {
@@ -138,9 +138,11 @@ impl ResolutionContext<'_> {
         let title = self.formatter.name(event);
         let range_text = |span| words::format_range(&self.formatter.zone, span);
         let description = format!("Split {title} into two parts: {} and {}.", range_text(&first), range_text(&second));
-        let pause = TimeRange::new(first.end, second.start).map_or(0, |pause| pause.minutes());
-        let lost = format!("{title} is in two parts, {} apart.", words::format_duration(pause));
-        Ok(ResolutionPlan::new(Strategy::SplitEvent, description, changes).with_side_effect(lost).shifted_by(pause))
+        let gap = TimeRange::new(first.end, second.start).map_or(0, |gap| gap.minutes());
+        let side_effect = format!("{title} is in two parts, {} apart.", words::format_duration(gap));
+        Ok(ResolutionPlan::new(Strategy::SplitEvent, description, changes)
+            .with_side_effect(side_effect)
+            .shifted_by(gap))
     }
 
     pub(super) fn cancel_event(&self) -> ResolutionPlan {
@@ -173,15 +175,16 @@ impl ResolutionContext<'_> {
         };
         let changes: Vec<ResolutionChange> = rules.iter().map(|rule| change(&rule.id)).collect();
         let names: Vec<String> = rules.iter().map(|rule| words::quoted(&rule.name)).collect();
-        let (title, rule) = (self.formatter.name(self.event), if names.len() == 1 { "rule" } else { "rules" });
-        let description = format!("Keep {title} unchanged and override the {rule} {}.", words::join_list(&names));
-        let lost = format!(
-            "The {rule} {} {} violated this time.",
+        let (title, noun) = (self.formatter.name(self.event), if names.len() == 1 { "rule" } else { "rules" });
+        let description = format!("Keep {title} unchanged and override the {noun} {}.", words::join_list(&names));
+        let side_effect = format!(
+            "The {noun} {} {} violated this time.",
             words::join_list(&names),
             if names.len() == 1 { "is" } else { "are" }
         );
-        (!names.is_empty())
-            .then(|| ResolutionPlan::new(Strategy::OverrideConstraint, description, changes).with_side_effect(lost))
+        (!names.is_empty()).then(|| {
+            ResolutionPlan::new(Strategy::OverrideConstraint, description, changes).with_side_effect(side_effect)
+        })
     }
 
     /// Replaces unavailable resources by available ones of the same kind.
@@ -190,7 +193,7 @@ impl ResolutionContext<'_> {
         for conflict in &self.before {
             let ConflictKey::Resource(unavailable) = &conflict.key else { continue };
             for other in capacity::alternative_resources(self.snapshot, unavailable, &event.span, Some(&event.id))? {
-                let changed = with_other(&event, unavailable, &other.id);
+                let changed = replace_resource(&event, unavailable, &other.id);
                 if event.resources.contains(&other.id) || !self.is_resource_free(&changed, &other.id)? {
                     continue;
                 }
@@ -201,16 +204,18 @@ impl ResolutionContext<'_> {
                     new_value: Some(other.id.clone()),
                     action: None,
                 });
-                let name = self.snapshot.resources.get(unavailable).map_or("thing", |resource| resource.name.as_str());
+                let name =
+                    self.snapshot.resources.get(unavailable).map_or("resource", |resource| resource.name.as_str());
                 descriptions.push(format!("{} instead of {}", in_sentence(&other.name), in_sentence(name)));
                 event = changed;
                 break;
             }
         }
         let description = format!("Use {}.", words::join_list(&descriptions));
-        let lost = format!("{} uses {}.", self.formatter.name(&event), words::join_list(&descriptions));
-        Ok((!descriptions.is_empty())
-            .then(|| ResolutionPlan::new(Strategy::AlternativeResource, description, changes).with_side_effect(lost)))
+        let side_effect = format!("{} uses {}.", self.formatter.name(&event), words::join_list(&descriptions));
+        Ok((!descriptions.is_empty()).then(|| {
+            ResolutionPlan::new(Strategy::AlternativeResource, description, changes).with_side_effect(side_effect)
+        }))
     }
 
     /// Returns true if a resource is available at all instances of an event that uses it.
@@ -221,7 +226,7 @@ impl ResolutionContext<'_> {
     }
 }
 
-fn with_other(event: &Event, unavailable: &str, other: &str) -> Event {
+fn replace_resource(event: &Event, unavailable: &str, other: &str) -> Event {
     let swap = |id: &String| if id == unavailable { other.to_owned() } else { id.clone() };
     Event { resources: event.resources.iter().map(swap).collect(), ..event.clone() }
 }

@@ -16,14 +16,14 @@ pub(super) struct LocalOccurrences<'a> {
     first: DateTime,
     until: DateTime,
     index: i64,
-    barren: i64,
+    empty_periods: i64,
     pending: std::vec::IntoIter<DateTime>,
 }
 
 impl<'a> LocalOccurrences<'a> {
     pub(super) fn new(pattern: &'a RecurrenceRule, first: DateTime, from: DateTime, until: DateTime) -> Self {
         let index = pattern.index_of(first, from);
-        Self { pattern, first, until, index, barren: 0, pending: Vec::new().into_iter() }
+        Self { pattern, first, until, index, empty_periods: 0, pending: Vec::new().into_iter() }
     }
 }
 
@@ -36,10 +36,10 @@ impl Iterator for LocalOccurrences<'_> {
                 return Some(occurrence);
             }
             let begin = self.pattern.begin(self.first, self.index).filter(|begin| *begin < self.until)?;
-            if self.barren > self.pattern.cycle() {
+            if self.empty_periods > self.pattern.max_empty_periods() {
                 return None;
             }
-            self.barren += 1;
+            self.empty_periods += 1;
             self.index += 1;
             if self.pattern.frequency > Frequency::Daily && !self.pattern.falls_on(begin.date()) {
                 // Skips days that do not match, instead of iterating over their seconds.
@@ -47,9 +47,9 @@ impl Iterator for LocalOccurrences<'_> {
                 self.index = self.index.max(self.pattern.index_of(self.first, tomorrow));
                 continue;
             }
-            let local_times = self.pattern.set(self.first, begin);
+            let local_times = self.pattern.expand_period(self.first, begin);
             if !local_times.is_empty() {
-                self.barren = 0;
+                self.empty_periods = 0;
             }
             self.pending = local_times.into_iter();
         }
@@ -59,7 +59,7 @@ impl Iterator for LocalOccurrences<'_> {
 impl RecurrenceRule {
     /// Returns the number of empty periods after which a rule has no more instances. The calendar repeats every 400
     /// years.
-    fn cycle(&self) -> i64 {
+    fn max_empty_periods(&self) -> i64 {
         match self.frequency {
             Frequency::Yearly => 400,
             Frequency::Monthly => 4_800,
@@ -123,21 +123,21 @@ impl RecurrenceRule {
     }
 
     /// Returns all local times of one period.
-    fn set(&self, first: DateTime, begin: DateTime) -> Vec<DateTime> {
+    fn expand_period(&self, first: DateTime, begin: DateTime) -> Vec<DateTime> {
         let times = self.times(begin, first.subsec_nanosecond());
-        let mut set = Vec::new();
+        let mut occurrences = Vec::new();
         for day in self.dates(begin.date()).filter(|day| self.falls_on(*day)) {
-            set.extend(times.iter().map(|time| day.to_datetime(*time)));
+            occurrences.extend(times.iter().map(|time| day.to_datetime(*time)));
         }
         if self.positions.is_empty() {
-            return set;
+            return occurrences;
         }
         let to_index = |position: &i16| match usize::from(position.unsigned_abs()) {
-            back if *position < 0 => set.len().checked_sub(back),
+            back if *position < 0 => occurrences.len().checked_sub(back),
             forth => forth.checked_sub(1),
         };
         let mut chosen: Vec<_> =
-            self.positions.iter().filter_map(to_index).filter_map(|at| set.get(at).copied()).collect();
+            self.positions.iter().filter_map(to_index).filter_map(|at| occurrences.get(at).copied()).collect();
         chosen.sort_unstable();
         chosen.dedup();
         chosen
@@ -152,28 +152,28 @@ impl RecurrenceRule {
             _ => 1,
         };
         // A month that BYMONTH excludes has no days to check.
-        let is_empty = self.frequency == Frequency::Monthly && !holds(&self.months, begin.month().into());
+        let is_empty = self.frequency == Frequency::Monthly && !allows(&self.months, begin.month().into());
         let days = if is_empty { 0 } else { days };
         std::iter::successors(Some(begin), |day| day.tomorrow().ok()).take(usize::try_from(days).unwrap_or(0))
     }
 
     /// Returns the times of day of a period.
     fn times(&self, begin: DateTime, fraction: i32) -> Vec<Time> {
-        let own = [begin.hour(), begin.minute(), begin.second()].map(i16::from);
-        let pick = |list: &[i16], own: i16, finer: Frequency| match list {
+        let current = [begin.hour(), begin.minute(), begin.second()].map(i16::from);
+        let pick = |list: &[i16], current: i16, finer: Frequency| match list {
             list if self.frequency < finer => list.to_vec(),
-            list if holds(list, own) => vec![own],
+            list if allows(list, current) => vec![current],
             _ => Vec::new(),
         };
-        let hours = pick(&self.hours, own[0], Frequency::Hourly);
-        let minutes = pick(&self.minutes, own[1], Frequency::Minutely);
-        let seconds = pick(&self.seconds, own[2], Frequency::Secondly);
+        let hours = pick(&self.hours, current[0], Frequency::Hourly);
+        let minutes = pick(&self.minutes, current[1], Frequency::Minutely);
+        let seconds = pick(&self.seconds, current[2], Frequency::Secondly);
         let mut times = Vec::with_capacity(hours.len() * minutes.len() * seconds.len());
-        let small = |number: &i16| i8::try_from(*number).unwrap_or(i8::MAX);
+        let to_i8 = |number: &i16| i8::try_from(*number).unwrap_or(i8::MAX);
         for hour in &hours {
             for minute in &minutes {
                 times.extend(
-                    seconds.iter().flat_map(|second| Time::new(small(hour), small(minute), small(second), fraction)),
+                    seconds.iter().flat_map(|second| Time::new(to_i8(hour), to_i8(minute), to_i8(second), fraction)),
                 );
             }
         }
@@ -182,7 +182,7 @@ impl RecurrenceRule {
 
     /// Returns true if a day matches all day parts of the rule.
     fn falls_on(&self, day: Date) -> bool {
-        holds(&self.months, day.month().into())
+        allows(&self.months, day.month().into())
             && (self.month_days.is_empty() || is_named(&self.month_days, day.day().into(), day.days_in_month().into()))
             && (self.days.is_empty() || self.days.iter().any(|weekday| self.is_weekday(*weekday, day)))
             && (self.year_days.is_empty() || is_named(&self.year_days, day.day_of_year(), day.days_in_year()))
@@ -196,11 +196,11 @@ impl RecurrenceRule {
         let Some(ordinal) = expected.ordinal else { return true };
         // In a yearly rule without BYMONTH the ordinal counts within the year.
         let is_in_month = self.frequency == Frequency::Monthly || !self.months.is_empty();
-        let (at, of) = match is_in_month {
+        let (position, length) = match is_in_month {
             true => (day.day().into(), day.days_in_month().into()),
             false => (day.day_of_year(), day.days_in_year()),
         };
-        ordinal == (at - 1) / 7 + 1 || ordinal == -((of - at) / 7 + 1)
+        ordinal == (position - 1) / 7 + 1 || ordinal == -((length - position) / 7 + 1)
     }
 
     /// Returns true if a day is in one of the weeks of BYWEEKNO. A week belongs to the year that contains most of its
@@ -225,11 +225,11 @@ fn months(local_time: DateTime) -> i64 {
 }
 
 /// Returns true if a list is empty or contains the value.
-fn holds(list: &[i16], one: i16) -> bool {
-    list.is_empty() || list.contains(&one)
+fn allows(list: &[i16], value: i16) -> bool {
+    list.is_empty() || list.contains(&value)
 }
 
 /// Returns true if a list contains the value, counted from the start or from the end.
-fn is_named(list: &[i16], one: i16, of: i16) -> bool {
-    list.contains(&one) || list.contains(&(one - of - 1))
+fn is_named(list: &[i16], value: i16, length: i16) -> bool {
+    list.contains(&value) || list.contains(&(value - length - 1))
 }

@@ -94,8 +94,8 @@ const MAX_INTERVAL: i64 = 36_525;
 /// # Errors
 /// Returns an error if a part has no value or the rule is empty.
 pub(crate) fn parts(rule: &str) -> Result<Vec<(String, String)>> {
-    let capitals = rule.trim().to_ascii_uppercase();
-    let value = capitals.strip_prefix("RRULE:").unwrap_or(&capitals);
+    let upper_case = rule.trim().to_ascii_uppercase();
+    let value = upper_case.strip_prefix("RRULE:").unwrap_or(&upper_case);
     // Some programs end a rule with a semicolon.
     let value = value.strip_suffix(';').unwrap_or(value);
     let split = |part: &str| match part.split_once('=') {
@@ -127,7 +127,7 @@ impl RecurrenceRule {
                 return Err(invalid_part(format_args!("{name}={value}"), format_args!("`{name}` occurs twice")));
             }
         }
-        let mut pattern = Self::every(frequency(&parts)?);
+        let mut pattern = Self::with_frequency(frequency(&parts)?);
         for (name, value) in &parts {
             pattern.read_part(name, value)?;
         }
@@ -135,7 +135,7 @@ impl RecurrenceRule {
         Ok(pattern)
     }
 
-    fn every(frequency: Frequency) -> Self {
+    fn with_frequency(frequency: Frequency) -> Self {
         Self {
             frequency,
             interval: 1,
@@ -242,14 +242,14 @@ impl RecurrenceRule {
             Frequency::Weekly if self.days.is_empty() => self.days = vec![every_weekday],
             _ => {}
         }
-        let settle = |list: &mut Vec<i16>, at: i8, finer: Frequency, frequency: Frequency| {
+        let default_to = |list: &mut Vec<i16>, at: i8, finer: Frequency, frequency: Frequency| {
             if list.is_empty() && frequency < finer {
                 list.push(at.into());
             }
         };
-        settle(&mut self.hours, first.hour(), Frequency::Hourly, self.frequency);
-        settle(&mut self.minutes, first.minute(), Frequency::Minutely, self.frequency);
-        settle(&mut self.seconds, first.second(), Frequency::Secondly, self.frequency);
+        default_to(&mut self.hours, first.hour(), Frequency::Hourly, self.frequency);
+        default_to(&mut self.minutes, first.minute(), Frequency::Minutely, self.frequency);
+        default_to(&mut self.seconds, first.second(), Frequency::Secondly, self.frequency);
         self
     }
 }
@@ -271,16 +271,16 @@ impl Until {
     }
 
     /// Formats UNTIL after the series was moved.
-    fn moved(&self, moved: &SeriesShift<'_>) -> Result<String> {
+    fn format_shifted(&self, shift: &SeriesShift<'_>) -> Result<String> {
         let text = match self {
             Self::Utc(_) => {
                 let utc = NamedTimeZone::from_iana_name("UTC")?;
-                let local_time = moved.from.to_local(self.instant(moved.from)?).saturating_add(moved.by);
-                utc.to_local(moved.to.to_instant(local_time)?).strftime("%Y%m%dT%H%M%SZ").to_string()
+                let local_time = shift.from.to_local(self.instant(shift.from)?).saturating_add(shift.by);
+                utc.to_local(shift.to.to_instant(local_time)?).strftime("%Y%m%dT%H%M%SZ").to_string()
             }
-            Self::Local(time) => time.saturating_add(moved.by).strftime("%Y%m%dT%H%M%S").to_string(),
+            Self::Local(time) => time.saturating_add(shift.by).strftime("%Y%m%dT%H%M%S").to_string(),
             Self::Day(day) => {
-                day.saturating_add(SignedDuration::from_hours(24 * moved.days)).strftime("%Y%m%d").to_string()
+                day.saturating_add(SignedDuration::from_hours(24 * shift.days)).strftime("%Y%m%d").to_string()
             }
         };
         Ok(text)
@@ -295,9 +295,9 @@ fn frequency(parts: &[(String, String)]) -> Result<Frequency> {
     matched.ok_or_else(|| invalid_part(format_args!("FREQ={value}"), "is not one of YEARLY, MONTHLY, WEEKLY, DAILY"))
 }
 
-fn number(part: &str, text: &str, least: i64, most: i64) -> Result<i64> {
-    let number = text.parse::<i64>().ok().filter(|number| (least..=most).contains(number));
-    number.ok_or_else(|| invalid_part(part, format_args!("`{text}` is not a number from {least} to {most}")))
+fn number(part: &str, text: &str, min: i64, max: i64) -> Result<i64> {
+    let number = text.parse::<i64>().ok().filter(|number| (min..=max).contains(number));
+    number.ok_or_else(|| invalid_part(part, format_args!("`{text}` is not a number from {min} to {max}")))
 }
 
 fn numbers(part: &str, value: &str, range: std::ops::RangeInclusive<i16>) -> Result<Vec<i16>> {
@@ -372,7 +372,7 @@ pub(crate) struct SeriesShift<'a> {
 ///
 /// # Errors
 /// Returns an error if the rule is invalid.
-pub(crate) fn moved_rule(rule: &str, moved: &SeriesShift<'_>) -> Result<String> {
+pub(crate) fn moved_rule(rule: &str, shift: &SeriesShift<'_>) -> Result<String> {
     let pattern = RecurrenceRule::parse(rule)?;
     let mut parts = parts(rule)?;
     parts.retain(|(name, value)| !matches!(name.as_str(), "BYHOUR" | "BYMINUTE" | "BYSECOND") || value.contains(','));
@@ -382,10 +382,10 @@ pub(crate) fn moved_rule(rule: &str, moved: &SeriesShift<'_>) -> Result<String> 
     for (name, value) in &mut parts {
         match (name.as_str(), &pattern.end) {
             ("BYDAY", _) if is_weekly => {
-                let weekdays = pattern.days.iter().map(|day| weekday_name(day.weekday.wrapping_add(moved.days)));
+                let weekdays = pattern.days.iter().map(|day| weekday_name(day.weekday.wrapping_add(shift.days)));
                 *value = weekdays.collect::<Vec<_>>().join(",");
             }
-            ("UNTIL", RuleEnd::Until(until)) => *value = until.moved(moved)?,
+            ("UNTIL", RuleEnd::Until(until)) => *value = until.format_shifted(shift)?,
             _ => {}
         }
     }

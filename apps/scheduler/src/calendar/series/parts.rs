@@ -7,7 +7,7 @@ use superstep::core::time::Time;
 
 use super::super::event::{Event, Recurrence};
 use super::super::recurrence::{RecurrenceExpander, SeriesShift, moved_rule, rule_parts, rule_text, validate_rrule};
-use super::{SeriesView, input_error, with_next_sequence, written};
+use super::{SeriesView, format_local_start, input_error, with_next_sequence};
 use crate::zone::NamedTimeZone;
 
 impl SeriesView<'_> {
@@ -15,11 +15,11 @@ impl SeriesView<'_> {
     pub(super) fn head(&self, start: Time) -> Result<Event> {
         let mut event = Event { updated_at: self.now, ..with_next_sequence(&self.event) };
         let Some(recurrence) = &self.event.recurrence else { return Ok(event) };
-        let rule_starts = self.table.rule_occurrences(self.table.earliest(), start)?.len();
-        let mut head = self.side(recurrence, |start_time| start_time < start)?;
+        let rule_starts = self.expander.rule_occurrences(self.expander.earliest(), start)?.len();
+        let mut head = self.select_dates(recurrence, |start_time| start_time < start)?;
         if rule_starts == 0 {
             // Only RDATE instances are before: the first of them becomes the start of the series.
-            let starts = self.table.starts(self.table.earliest(), start)?;
+            let starts = self.expander.starts(self.expander.earliest(), start)?;
             let first =
                 *starts.first().ok_or_else(|| input_error(format!("`{}` has no earlier instance", event.title)))?;
             event.span = self.span_at(first)?;
@@ -35,46 +35,46 @@ impl SeriesView<'_> {
     pub(super) fn tail(&self, start: Time) -> Result<Event> {
         let mut event = Event { span: self.span_at(start)?, ..with_next_sequence(&self.event) };
         if self.has_before(start)? {
-            let mark = written(self.table.local_start(start));
-            event.id = self.free_id(&format!("{}_from_{mark}", self.event.id));
-            event.uid = format!("{}_from_{mark}", self.event.uid);
+            let suffix = format_local_start(self.expander.local_start(start));
+            event.id = self.free_id(&format!("{}_from_{suffix}", self.event.id));
+            event.uid = format!("{}_from_{suffix}", self.event.uid);
             (event.sequence, event.created_at) = (0, self.now);
         }
         let Some(recurrence) = &self.event.recurrence else { return Ok(event) };
-        let mut rest = self.side(recurrence, |start_time| start_time >= start)?;
+        let mut rest = self.select_dates(recurrence, |start_time| start_time >= start)?;
         if !recurrence.rule.is_empty() {
-            if !self.table.matches_rule(start)? {
+            if !self.expander.matches_rule(start)? {
                 let reason =
-                    format!("the rule of `{}` has no occurrence on {}", event.title, self.table.local_start(start));
+                    format!("the rule of `{}` has no occurrence on {}", event.title, self.expander.local_start(start));
                 return Err(
                     input_error(reason).with_help("this instance is an extra date: change only this instance, or all")
                 );
             }
-            let rule_starts = self.table.rule_occurrences(self.table.earliest(), start)?.len();
+            let rule_starts = self.expander.rule_occurrences(self.expander.earliest(), start)?.len();
             rest.rule = self.continue_rule_from(&recurrence.rule, start, rule_starts)?;
         }
         if recurrence.rule.is_empty() && start < self.event.span.start {
             // The former first start becomes an RDATE.
-            rest.rdates.push(self.table.first());
+            rest.rdates.push(self.expander.first());
         }
-        rest.rdates.retain(|local_time| *local_time != self.table.local_start(start));
+        rest.rdates.retain(|local_time| *local_time != self.expander.local_start(start));
         event.recurrence = Some(rest);
         Ok(event)
     }
 
     /// Selects EXDATE and RDATE of one part.
-    fn side(&self, recurrence: &Recurrence, is_selected: impl Fn(Time) -> bool) -> Result<Recurrence> {
+    fn select_dates(&self, recurrence: &Recurrence, is_selected: impl Fn(Time) -> bool) -> Result<Recurrence> {
         let pick = |local_times: &[DateTime]| -> Result<Vec<DateTime>> {
             let mut picked = Vec::new();
             for local_time in local_times {
-                if is_selected(self.table.instant(*local_time)?) {
+                if is_selected(self.expander.instant(*local_time)?) {
                     picked.push(*local_time);
                 }
             }
             Ok(picked)
         };
-        let (left_out, added) = (pick(&recurrence.exdates)?, pick(&recurrence.rdates)?);
-        Ok(Recurrence { rule: recurrence.rule.clone(), exdates: left_out, rdates: added })
+        let (exdates, rdates) = (pick(&recurrence.exdates)?, pick(&recurrence.rdates)?);
+        Ok(Recurrence { rule: recurrence.rule.clone(), exdates, rdates })
     }
 
     /// Returns the rule with its end just before an instance.
@@ -87,7 +87,7 @@ impl SeriesView<'_> {
         parts.retain(|(name, _)| name != "UNTIL");
         // RFC 5545 requires a date for all-day events and UTC for timed ones.
         let until = if self.event.is_all_day {
-            self.table
+            self.expander
                 .local_start(start)
                 .date()
                 .saturating_sub(SignedDuration::from_hours(24))
@@ -112,7 +112,7 @@ impl SeriesView<'_> {
             }
         }
         // If a clock change skips the time of the rule, this instance is later, but the following ones are not.
-        let (local_time, rule_time) = (self.table.local_start(start), self.table.rule_local_time(start)?);
+        let (local_time, rule_time) = (self.expander.local_start(start), self.expander.rule_local_time(start)?);
         if local_time != rule_time && !self.event.is_all_day {
             let time =
                 [("BYHOUR", rule_time.hour()), ("BYMINUTE", rule_time.minute()), ("BYSECOND", rule_time.second())];
@@ -161,8 +161,8 @@ pub(super) fn adjust_rule(before: &Event, after: &mut Event, shift: SignedDurati
         return Err(input_error(reason).with_help("change the rule as well"));
     }
     // A new rule may match later than the event: the series then starts at the first match.
-    let table = RecurrenceExpander::from_event(after)?;
-    let span = table.span_at(table.instant(checked.first)?)?;
+    let expander = RecurrenceExpander::from_event(after)?;
+    let span = expander.span_at(expander.instant(checked.first)?)?;
     after.span = span.unwrap_or(after.span);
     Ok(())
 }

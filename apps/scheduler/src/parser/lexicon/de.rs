@@ -70,13 +70,13 @@ pub(super) const WORDS: Lexicon = Lexicon {
     ],
     vague: &["sache", "ding", "dings", "etwas", "alles", "es", "das", "was", "ansteht", "los", "an", "termine", "macht"],
     common: &["termin", "termine", "stunde", "training", "kurs", "treffen", "night", "abend"],
-    same: SAME,
+    synonyms: SYNONYMS,
     morning: &["fruhstuck"],
     evening: &["abendessen", "abendbrot", "abend", "kino", "party"],
 };
 
 /// English equivalents of title words, because event titles may be in English or German.
-const SAME: &[(&str, &str)] = &[
+const SYNONYMS: &[(&str, &str)] = &[
     ("zahnarzt", "dentist"), ("zahnarzttermin", "dentist"), ("klavier", "piano"), ("klavierstunde", "piano"),
     ("fussball", "soccer"), ("fussballspiel", "soccer"), ("fussballtraining", "soccer"), ("schwimmen", "swimming"), ("arzt", "doctor"), ("arzttermin", "doctor"),
     ("schule", "school"), ("geburtstag", "birthday"), ("oma", "grandma"), ("omas", "grandma"), ("friseur", "haircut"),

@@ -93,7 +93,7 @@ pub(super) const WORDS: Lexicon = Lexicon {
         "appointment", "appointments", "lesson", "lessons", "class", "classes", "practice", "game", "night", "party",
         "meeting", "session", "visit", "event", "events", "time", "with", "dinner", "training", "match",
     ],
-    same: &[
+    synonyms: &[
         ("doc", "doctor"), ("groceries", "grocery"), ("football", "soccer"), ("bday", "birthday"), ("match", "game"),
         ("training", "practice"), ("swim", "swimming"), ("optician", "eye"), ("physician", "doctor"), ("hair", "haircut"),
         ("hairdresser", "haircut"), ("barber", "haircut"), ("lessons", "lesson"), ("classes", "class"),

@@ -67,13 +67,13 @@ pub(super) const WORDS: Lexicon = Lexicon {
     ],
     vague: &["cosa", "cosas", "algo", "eso", "todo", "planes", "pasa", "hoy", "que"],
     common: &["cita", "clase", "clases", "partido", "reunion", "leccion", "entrenamiento", "night"],
-    same: SAME,
+    synonyms: SYNONYMS,
     morning: &["desayuno"],
     evening: &["cena", "fiesta", "cine"],
 };
 
 /// English equivalents of title words, because event titles may be in English or Spanish.
-const SAME: &[(&str, &str)] = &[
+const SYNONYMS: &[(&str, &str)] = &[
     ("dentista", "dentist"), ("futbol", "soccer"), ("natacion", "swimming"), ("medico", "doctor"), ("doctora", "doctor"),
     ("escuela", "school"), ("colegio", "school"), ("cumpleanos", "birthday"), ("abuela", "grandma"),
     ("peluqueria", "haircut"), ("peluquero", "haircut"), ("compras", "shopping"), ("compra", "shopping"),

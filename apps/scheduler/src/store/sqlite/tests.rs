@@ -82,7 +82,7 @@ fn calendar(number: u64) -> CalendarChange {
 
 /// Adds a calendar named after the revision on which the change was decided; two applications would create two
 /// calendars.
-fn work(actor: &str, creation: Option<Family>) -> ChangeJob {
+fn change_job(actor: &str, creation: Option<Family>) -> ChangeJob {
     let at = Time::from_unix_micros(5).unwrap();
     let first = creation.clone();
     ChangeJob {
@@ -106,7 +106,7 @@ async fn migrated_connection() -> Option<Connection> {
     let mut connection = None;
     let session = &mut SqliteSession::new(&mut connection, &database_path).unwrap();
     migrations::migrate(session, migrations::SQLITE, "here").await.unwrap();
-    transaction::change(session, &mut work("mom", Some(family()))).await.unwrap();
+    transaction::change(session, &mut change_job("mom", Some(family()))).await.unwrap();
     connection
 }
 
@@ -121,14 +121,14 @@ fn count(connection: &Option<Connection>, table: &str) -> i64 {
 async fn a_change_that_is_lost_anywhere_is_written_once() {
     for is_executed in [false, true] {
         for left in 0.. {
-            let (mut connection, mut work) = (migrated_connection().await, work("mom", None));
+            let (mut connection, mut job) = (migrated_connection().await, change_job("mom", None));
             let inner = SqliteSession::new(&mut connection, &DatabasePath(None)).unwrap();
             let mut session = LossySession { inner, left, is_executed };
-            let first = transaction::change(&mut session, &mut work).await;
+            let first = transaction::change(&mut session, &mut job).await;
             let was_lost = first.is_err();
             let changed = match first {
                 Ok(changed) => changed,
-                Err(_) => transaction::change(&mut session, &mut work).await.unwrap(),
+                Err(_) => transaction::change(&mut session, &mut job).await.unwrap(),
             };
             let ids: Vec<_> = changed.snapshot.calendars.keys().cloned().collect();
             assert_eq!(
@@ -149,13 +149,13 @@ async fn a_change_that_is_lost_anywhere_is_written_once() {
 /// R-FAM-132: if another change is written after a connection was lost, the retry does not overwrite it.
 #[tokio::test]
 async fn a_lost_change_does_not_overwrite_a_change_of_another_user() {
-    let (mut connection, mut work) = (migrated_connection().await, work("mom", None));
+    let (mut connection, mut job) = (migrated_connection().await, change_job("mom", None));
     let inner = SqliteSession::new(&mut connection, &DatabasePath(None)).unwrap();
     // Lost at the call with the statements: begin, lock and snapshot have succeeded.
     let mut session = LossySession { inner, left: 3, is_executed: true };
-    assert!(transaction::change(&mut session, &mut work).await.is_err());
-    transaction::change(&mut session, &mut super::tests::work("dad", None)).await.unwrap();
-    let Err(SqliteFailure::Rejected(error)) = transaction::change(&mut session, &mut work).await else {
+    assert!(transaction::change(&mut session, &mut job).await.is_err());
+    transaction::change(&mut session, &mut change_job("dad", None)).await.unwrap();
+    let Err(SqliteFailure::Rejected(error)) = transaction::change(&mut session, &mut job).await else {
         panic!("it was written")
     };
     assert_eq!((error.code(), error.http_status()), (ErrorCode::StoreUnavailable, 503));

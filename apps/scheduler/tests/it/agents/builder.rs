@@ -113,16 +113,16 @@ pub(crate) trait Build: Sized {
     fn change(self, change: impl FnOnce(&mut Event)) -> Self;
 
     /// Adds required participants.
-    fn of(self, members: &[&str]) -> Self {
-        self.taking(members, true)
+    fn with_participants(self, members: &[&str]) -> Self {
+        self.add_participants(members, true)
     }
 
     /// Adds optional participants.
-    fn perhaps(self, members: &[&str]) -> Self {
-        self.taking(members, false)
+    fn with_optional_participants(self, members: &[&str]) -> Self {
+        self.add_participants(members, false)
     }
 
-    fn taking(self, members: &[&str], is_required: bool) -> Self {
+    fn add_participants(self, members: &[&str], is_required: bool) -> Self {
         let new = members.iter().map(|member| Participant { member: (*member).to_owned(), is_required });
         self.change(|event| event.participants.extend(new))
     }
@@ -131,7 +131,7 @@ pub(crate) trait Build: Sized {
         self.change(|event| event.resources.extend(resources.iter().map(|id| (*id).to_owned())))
     }
 
-    fn every(self, rule: &str) -> Self {
+    fn repeating(self, rule: &str) -> Self {
         let recurrence = Recurrence { rule: rule.to_owned(), exdates: Vec::new(), rdates: Vec::new() };
         self.change(|event| event.recurrence = Some(recurrence))
     }
@@ -162,31 +162,31 @@ impl Build for Event {
 
 /// Chained additions to a calendar.
 pub(crate) trait With: Sized {
-    fn and(self, change: CalendarChange) -> Self;
+    fn with_change(self, change: CalendarChange) -> Self;
 
     fn with(self, event: Event) -> Self {
-        self.and(CalendarChange::Event(Box::new(event)))
+        self.with_change(CalendarChange::Event(Box::new(event)))
     }
 
-    fn ruled(self, id: &str, kind: ConstraintKind, strength: ConstraintStrength) -> Self {
-        self.and(CalendarChange::Rule(rule(id, kind, strength)))
+    fn with_rule(self, id: &str, kind: ConstraintKind, strength: ConstraintStrength) -> Self {
+        self.with_change(CalendarChange::Rule(rule(id, kind, strength)))
     }
 }
 
 impl With for CalendarSnapshot {
-    fn and(mut self, change: CalendarChange) -> Self {
+    fn with_change(mut self, change: CalendarChange) -> Self {
         self.apply(change);
         self
     }
 }
 
 /// Summarises the conflicts of an event, worst first: kind, severity and conflicting event.
-pub(crate) fn short(conflicts: &[Conflict]) -> Vec<String> {
-    let one = |conflict: &Conflict| {
+pub(crate) fn summaries(conflicts: &[Conflict]) -> Vec<String> {
+    let summarize = |conflict: &Conflict| {
         let kind = serde_json::to_value(conflict.kind).unwrap();
         let severity = serde_json::to_value(conflict.severity).unwrap();
         let title = conflict.conflicting_event_title.as_deref().unwrap_or("-");
         format!("{} {} {title}", kind.as_str().unwrap(), severity.as_str().unwrap())
     };
-    conflicts.iter().map(one).collect()
+    conflicts.iter().map(summarize).collect()
 }

@@ -60,7 +60,7 @@ fn without_requested_resources_everything_is_available() {
 /// R-FAM-105: an event and its overrides do not conflict with the event itself; a series counts at each occurrence.
 #[test]
 fn an_event_does_not_count_against_its_own_capacity() {
-    let series = event("School run", "2026-01-05 08:00 08:30").using(&["car"]).every("FREQ=WEEKLY;BYDAY=MO");
+    let series = event("School run", "2026-01-05 08:00 08:30").using(&["car"]).repeating("FREQ=WEEKLY;BYDAY=MO");
     let moved = event("Late run", "2026-01-12 08:15 08:45").using(&["car"]).change(|event| {
         event.recurrence_override = Some(superstep_scheduler::calendar::RecurrenceOverride {
             series: "school run".to_owned(),
@@ -84,8 +84,8 @@ fn an_event_does_not_count_against_its_own_capacity() {
 #[test]
 fn alternatives_are_free_and_of_the_same_kind() {
     let snapshot = family()
-        .and(CalendarChange::Resource(resource("van", 1, "Vehicle")))
-        .and(CalendarChange::Resource(resource("bus", 1, "vehicle")))
+        .with_change(CalendarChange::Resource(resource("van", 1, "Vehicle")))
+        .with_change(CalendarChange::Resource(resource("bus", 1, "vehicle")))
         .with(event("Trip", "2026-01-10 09:00 10:00").using(&["bus", "car"]));
     let names = |when: &str| {
         let free = alternative_resources(&snapshot, "car", &span(when), None).unwrap();
@@ -108,16 +108,18 @@ proptest! {
         length in 1_u32..80,
     ) {
         let mut snapshot = family();
-        for (place, (start, minutes)) in bookings.iter().enumerate() {
-            let booking = event(&format!("Booking {place}"), "2026-01-10 09:00 10:00").using(&["kitchen"]);
+        for (index, (start, minutes)) in bookings.iter().enumerate() {
+            let booking = event(&format!("Booking {index}"), "2026-01-10 09:00 10:00").using(&["kitchen"]);
             let span = TimeRange::new(minute(*start), minute(start + minutes)).unwrap();
             snapshot = snapshot.with(booking.change(|event| event.span = span));
         }
-        let at_once = |now: u32| bookings.iter().filter(|(start, minutes)| (*start..start + minutes).contains(&now)).count();
-        let most = (from..from + length).map(at_once).max().unwrap_or(0);
+        let count_at = |now: u32| {
+            bookings.iter().filter(|(start, minutes)| (*start..start + minutes).contains(&now)).count()
+        };
+        let peak = (from..from + length).map(count_at).max().unwrap_or(0);
         let within = TimeRange::new(minute(from), minute(from + length)).unwrap();
-        let found = resource_availability(&snapshot, &kitchen(), &within, None).unwrap();
-        prop_assert_eq!(found.resource_availability[0].current_capacity as usize, most);
-        prop_assert_eq!(found.all_resources_available, most < 3);
+        let availability = resource_availability(&snapshot, &kitchen(), &within, None).unwrap();
+        prop_assert_eq!(availability.resource_availability[0].current_capacity as usize, peak);
+        prop_assert_eq!(availability.all_resources_available, peak < 3);
     }
 }

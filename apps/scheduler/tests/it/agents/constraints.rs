@@ -7,12 +7,12 @@ use superstep_scheduler::calendar::{
     CalendarChange, CalendarSnapshot, ConstraintKind, ConstraintStrength, Event, WeekStart,
 };
 
-use super::builder::{Build as _, With as _, at, event, family, rule, short, span};
+use super::builder::{Build as _, With as _, at, event, family, rule, span, summaries};
 
 /// Returns true if an event of Emma at the given time violates a hard constraint of this kind.
 fn breaks(snapshot: CalendarSnapshot, kind: ConstraintKind, when: &str) -> bool {
-    let snapshot = snapshot.ruled("r", kind, ConstraintStrength::Hard);
-    let event = event("New", when).of(&["emma"]).using(&["car"]);
+    let snapshot = snapshot.with_rule("r", kind, ConstraintStrength::Hard);
+    let event = event("New", when).with_participants(&["emma"]).using(&["car"]);
     !violations(&snapshot, &event, &event.span).unwrap().is_empty()
 }
 
@@ -86,7 +86,7 @@ fn a_preferred_window_wants_all_of_an_event() {
 #[test]
 fn min_gap_applies_on_both_sides() {
     let gap = ConstraintKind::MinGapMinutes { minutes: 30 };
-    let snapshot = || family().with(event("School", "2026-01-12 10:00 11:00").of(&["emma"]));
+    let snapshot = || family().with(event("School", "2026-01-12 10:00 11:00").with_participants(&["emma"]));
     let rows = [
         ("2026-01-12 11:00 12:00", true),
         ("2026-01-12 11:29 12:00", true),
@@ -99,7 +99,7 @@ fn min_gap_applies_on_both_sides() {
         assert_eq!(breaks(snapshot(), gap.clone(), when), expected, "{when}");
     }
     // A constraint of Dad's events does not apply to Emma.
-    let dads = family().with(event("Work", "2026-01-12 10:00 11:00").of(&["dad"]));
+    let dads = family().with(event("Work", "2026-01-12 10:00 11:00").with_participants(&["dad"]));
     assert!(!breaks(dads, gap, "2026-01-12 11:00 12:00"));
 }
 
@@ -107,8 +107,8 @@ fn min_gap_applies_on_both_sides() {
 #[test]
 fn events_per_day_and_week_are_limited() {
     let two = |snapshot: CalendarSnapshot| {
-        let saturday = event("Match", "2026-01-10 09:00 10:00").of(&["emma"]);
-        snapshot.with(saturday).with(event("Party", "2026-01-11 23:30 23:45").of(&["emma"]))
+        let saturday = event("Match", "2026-01-10 09:00 10:00").with_participants(&["emma"]);
+        snapshot.with(saturday).with(event("Party", "2026-01-11 23:30 23:45").with_participants(&["emma"]))
     };
     let day = ConstraintKind::MaxEventsPerDay { count: 1 };
     for (when, expected) in [("2026-01-10 18:00 19:00", true), ("2026-01-12 00:00 01:00", false)] {
@@ -132,12 +132,13 @@ fn events_per_day_and_week_are_limited() {
 /// R-FAM-100: the occurrences of a series count on their own days and weeks.
 #[test]
 fn a_series_counts_its_own_instances() {
-    let snapshot = family().ruled("r", ConstraintKind::MaxEventsPerWeek { count: 2 }, ConstraintStrength::Hard);
-    let twice = event("Swim", "2026-01-13 17:00 18:00").of(&["emma"]).every("FREQ=WEEKLY;BYDAY=TU,TH");
-    assert!(short(&conflicts::detect_conflicts(&snapshot, &twice).unwrap()).is_empty());
-    let thrice = twice.every("FREQ=WEEKLY;BYDAY=TU,TH,SA");
+    let snapshot = family().with_rule("r", ConstraintKind::MaxEventsPerWeek { count: 2 }, ConstraintStrength::Hard);
+    let twice =
+        event("Swim", "2026-01-13 17:00 18:00").with_participants(&["emma"]).repeating("FREQ=WEEKLY;BYDAY=TU,TH");
+    assert!(summaries(&conflicts::detect_conflicts(&snapshot, &twice).unwrap()).is_empty());
+    let thrice = twice.repeating("FREQ=WEEKLY;BYDAY=TU,TH,SA");
     let detected = conflicts::detect_conflicts(&snapshot, &thrice).unwrap();
-    assert_eq!(short(&detected), ["constraint_violation high -"]);
+    assert_eq!(summaries(&detected), ["constraint_violation high -"]);
     assert!(detected[0].details.contains(" times within 12 months"), "{}", detected[0].details);
 }
 
@@ -149,11 +150,14 @@ fn resource_priority_is_violated_only_by_the_lower_priority_member() {
         resource: "car".to_owned(),
         members: vec!["dad".to_owned(), "emma".to_owned()],
     };
-    let of = |member: &str| family().with(event("Drive", "2026-01-10 09:00 10:00").of(&[member]).using(&["car"]));
-    assert!(breaks(of("dad"), kind.clone(), "2026-01-10 09:30 10:30"));
-    assert!(!breaks(of("dad"), kind.clone(), "2026-01-10 10:00 10:30"));
-    assert!(!breaks(of("mom"), kind.clone(), "2026-01-10 09:30 10:30"));
-    let two_cars = of("dad").and(CalendarChange::Resource(super::builder::resource("car", 2, "vehicle")));
+    let booked_by = |member: &str| {
+        family().with(event("Drive", "2026-01-10 09:00 10:00").with_participants(&[member]).using(&["car"]))
+    };
+    assert!(breaks(booked_by("dad"), kind.clone(), "2026-01-10 09:30 10:30"));
+    assert!(!breaks(booked_by("dad"), kind.clone(), "2026-01-10 10:00 10:30"));
+    assert!(!breaks(booked_by("mom"), kind.clone(), "2026-01-10 09:30 10:30"));
+    let two_cars =
+        booked_by("dad").with_change(CalendarChange::Resource(super::builder::resource("car", 2, "vehicle")));
     assert!(!breaks(two_cars, kind, "2026-01-10 09:30 10:30"));
 }
 
@@ -165,7 +169,7 @@ fn constraints_apply_to_their_member_or_family() {
         let mut rule =
             rule("r", ConstraintKind::NoEventsBefore { time: time(8, 0, 0, 0) }, ConstraintStrength::Soft(3));
         change(&mut rule);
-        let snapshot = family().and(CalendarChange::Rule(rule));
+        let snapshot = family().with_change(CalendarChange::Rule(rule));
         violations(&snapshot, event, &event.span)
             .unwrap()
             .into_iter()
@@ -175,7 +179,7 @@ fn constraints_apply_to_their_member_or_family() {
     let text = "Rule r: no events before 8:00 am".to_owned();
     assert_eq!(rules(|_| (), &early), [(None, text.clone())]);
     assert_eq!(rules(|rule| rule.member = Some("emma".to_owned()), &early), []);
-    let emmas = early.clone().of(&["emma"]);
+    let emmas = early.clone().with_participants(&["emma"]);
     assert_eq!(rules(|rule| rule.member = Some("emma".to_owned()), &emmas), [(Some("emma".to_owned()), text)]);
     assert_eq!(rules(|rule| rule.member = Some("dad".to_owned()), &emmas), []);
     assert_eq!(rules(|rule| rule.is_active = false, &early), []);
@@ -205,11 +209,11 @@ fn constraints_have_readable_descriptions() {
         ),
     ];
     let snapshot = family()
-        .with(event("Old", "2026-01-11 09:30 10:30").of(&["emma", "mom"]).using(&["car"]))
-        .with(event("Next", "2026-01-11 11:31 12:00").of(&["emma"]));
+        .with(event("Old", "2026-01-11 09:30 10:30").with_participants(&["emma", "mom"]).using(&["car"]))
+        .with(event("Next", "2026-01-11 11:31 12:00").with_participants(&["emma"]));
     for (kind, description) in rows {
-        let snapshot = snapshot.clone().ruled("r", kind, ConstraintStrength::Soft(1));
-        let event = event("New", "2026-01-11 10:00 11:30").of(&["emma"]).using(&["car"]);
+        let snapshot = snapshot.clone().with_rule("r", kind, ConstraintStrength::Soft(1));
+        let event = event("New", "2026-01-11 10:00 11:30").with_participants(&["emma"]).using(&["car"]);
         let texts: Vec<String> =
             violations(&snapshot, &event, &event.span).unwrap().into_iter().map(|one| one.text).collect();
         assert_eq!(texts, [format!("Rule r: {description}")]);

@@ -14,10 +14,13 @@ use super::builder::{Build as _, event, now};
 fn a_full_year_can_be_queried() {
     let snapshot = full_year::build_snapshot(5, 10).unwrap();
     assert_eq!((snapshot.members.len(), snapshot.events.len(), snapshot.rules.len()), (5, 50, 6));
-    let new = event("New", "2026-01-13 08:00 09:00").of(&["person_0", "person_1"]).using(&["car"]).every("FREQ=WEEKLY");
+    let new = event("New", "2026-01-13 08:00 09:00")
+        .with_participants(&["person_0", "person_1"])
+        .using(&["car"])
+        .repeating("FREQ=WEEKLY");
     let detected = conflicts::detect_conflicts(&snapshot, &new).unwrap();
     assert!(detected.iter().any(|one| one.details.contains("times within 12 months")), "{detected:?}");
-    let request = SlotRequest { event: new.every("FREQ=WEEKLY"), requested_range: None, minutes: 60, range: None };
+    let request = SlotRequest { event: new.repeating("FREQ=WEEKLY"), requested_range: None, minutes: 60, range: None };
     let slots = find_slots(&snapshot, &request, now()).unwrap();
     assert!(!slots.candidate_times.is_empty());
     let kinds: BTreeSet<ConflictType> =

@@ -10,9 +10,9 @@ use super::builder::{Build as _, With as _, calendar, event, family, now};
 
 /// Creates a calendar with a private event of Dad and Emma.
 fn private_event_snapshot() -> CalendarSnapshot {
-    let secret = event("Surprise party", "2026-01-10 14:30 15:30").of(&["emma"]).owned_by("dad");
+    let secret = event("Surprise party", "2026-01-10 14:30 15:30").with_participants(&["emma"]).owned_by("dad");
     let private = CalendarChange::Calendar(calendar("dads", Some("dad"), Visibility::Private));
-    family().and(private).with(secret.change(|event| {
+    family().with_change(private).with(secret.change(|event| {
         event.calendar = "dads".to_owned();
         event.location = "Surprise hall".to_owned();
         event.resources = vec!["kitchen".to_owned()];
@@ -20,7 +20,7 @@ fn private_event_snapshot() -> CalendarSnapshot {
 }
 
 fn soccer(owner: &str) -> Event {
-    event("Soccer", "2026-01-10 14:00 15:00").of(&["emma"]).owned_by(owner)
+    event("Soccer", "2026-01-10 14:00 15:00").with_participants(&["emma"]).owned_by(owner)
 }
 
 /// R-FAM-109: a private event of others is busy and not found by title; participants and owner see it.

@@ -19,9 +19,9 @@ fn query_results(snapshot: &CalendarSnapshot, requester: &str, question: &Calend
 #[test]
 fn everyone_is_free_when_no_member_has_events() {
     let snapshot = family()
-        .with(event("Dentist", "2026-01-10 14:30 15:30").of(&["emma"]))
-        .with(event("Work", "2026-01-10 15:00 17:00").of(&["dad"]))
-        .with(event("Lunch", "2026-01-11 12:00 13:00").perhaps(&["mom"]).proposed());
+        .with(event("Dentist", "2026-01-10 14:30 15:30").with_participants(&["emma"]))
+        .with(event("Work", "2026-01-10 15:00 17:00").with_participants(&["dad"]))
+        .with(event("Lunch", "2026-01-11 12:00 13:00").with_optional_participants(&["mom"]).proposed());
     let question = CalendarQuery { span: weekend(), ..CalendarQuery::new(QueryType::Availability) };
     let members = json!(["dad", "emma", "mom"]);
     let free = |start: &str, end: &str| json!({ "start": start, "end": end, "members": members });
@@ -50,14 +50,15 @@ fn everyone_is_free_when_no_member_has_events() {
 fn times_are_in_the_zone_of_the_requester() {
     let mut dad = family().members["dad"].as_ref().clone();
     dad.zone = Some("Europe/Berlin".to_owned());
-    let snapshot =
-        family().and(CalendarChange::Member(dad)).with(event("Dentist", "2026-01-10 14:30 15:30").of(&["emma"]));
+    let snapshot = family()
+        .with_change(CalendarChange::Member(dad))
+        .with(event("Dentist", "2026-01-10 14:30 15:30").with_participants(&["emma"]));
     let question = CalendarQuery { text: "dentist".to_owned(), ..CalendarQuery::new(QueryType::EventLookup) };
     let starts = |requester: &str| query_results(&snapshot, requester, &question)["events"][0]["start"].clone();
     assert_eq!(starts("mom"), "2026-01-10T14:30:00-05:00");
     assert_eq!(starts("dad"), "2026-01-10T20:30:00+01:00");
     let check = CalendarQuery {
-        event: Some(event("New", "2026-01-10 14:00 15:00").of(&["emma"])),
+        event: Some(event("New", "2026-01-10 14:00 15:00").with_participants(&["emma"])),
         ..CalendarQuery::new(QueryType::ConflictCheck)
     };
     let dads_results = query_results(&snapshot, "dad", &check);
@@ -73,8 +74,12 @@ fn times_are_in_the_zone_of_the_requester() {
 #[test]
 fn a_lookup_returns_matching_confirmed_events() {
     let snapshot = family()
-        .with(event("Piano lesson", "2026-01-13 17:00 18:00").of(&["emma"]).every("FREQ=WEEKLY;BYDAY=TU;COUNT=3"))
-        .with(event("Grand Piano moving", "2026-01-14 09:00 10:00").of(&["dad"]).using(&["car"]))
+        .with(
+            event("Piano lesson", "2026-01-13 17:00 18:00")
+                .with_participants(&["emma"])
+                .repeating("FREQ=WEEKLY;BYDAY=TU;COUNT=3"),
+        )
+        .with(event("Grand Piano moving", "2026-01-14 09:00 10:00").with_participants(&["dad"]).using(&["car"]))
         .with(event("Piano sale", "2026-01-15 09:00 10:00").proposed());
     let lookup = |change: &dyn Fn(&mut CalendarQuery)| {
         let mut question = CalendarQuery::new(QueryType::EventLookup);
@@ -127,9 +132,9 @@ fn each_resource_is_reported_separately() {
 /// R-FAM-109, R-FAM-63: a fit check returns the reasons and alternative times if the event does not fit.
 #[test]
 fn a_failed_fit_check_returns_alternative_times() {
-    let snapshot = family().with(event("Dentist", "2026-01-10 14:30 15:30").of(&["emma"]));
+    let snapshot = family().with(event("Dentist", "2026-01-10 14:30 15:30").with_participants(&["emma"]));
     let check = |when: &str| {
-        let event = Some(event("Soccer", when).of(&["emma"]));
+        let event = Some(event("Soccer", when).with_participants(&["emma"]));
         query_results(&snapshot, "mom", &CalendarQuery { event, ..CalendarQuery::new(QueryType::ConflictCheck) })
     };
     assert_eq!(check("2026-01-10 13:00 14:00"), json!({ "fits": true, "conflicts": [], "slots": [] }));
@@ -144,8 +149,8 @@ fn a_failed_fit_check_returns_alternative_times() {
 #[test]
 fn an_event_without_a_time_fits_into_any_free_slot() {
     let fits = |long: &str| {
-        let snapshot = family().with(event("Trip", long).of(&["emma"]));
-        let event = Some(event("Haircut", "2026-01-08 15:30 16:30").of(&["emma"]));
+        let snapshot = family().with(event("Trip", long).with_participants(&["emma"]));
+        let event = Some(event("Haircut", "2026-01-08 15:30 16:30").with_participants(&["emma"]));
         let span = TimeRange::new(at("2026-01-10"), at("2026-01-11"));
         query_results(
             &snapshot,
@@ -166,12 +171,14 @@ fn an_event_without_a_time_fits_into_any_free_slot() {
 /// given time range and members, as visible to the requester.
 #[test]
 fn existing_conflicts_are_reported_as_visible_to_the_requester() {
-    let daily = |title: &str, when: &str, member: &str| event(title, when).of(&[member]).every("FREQ=DAILY;COUNT=3");
+    let daily = |title: &str, when: &str, member: &str| {
+        event(title, when).with_participants(&[member]).repeating("FREQ=DAILY;COUNT=3")
+    };
     let snapshot = family()
         .with(daily("Choir", "2026-01-13 17:30 18:30", "emma"))
         .with(daily("Piano", "2026-01-13 17:00 18:00", "emma"))
-        .with(event("Work", "2026-03-02 09:00 10:00").of(&["dad"]))
-        .with(event("Bank", "2026-03-02 09:30 10:30").of(&["dad"]));
+        .with(event("Work", "2026-03-02 09:00 10:00").with_participants(&["dad"]))
+        .with(event("Bank", "2026-03-02 09:30 10:30").with_participants(&["dad"]));
     let conflict_details = |requester: &str, change: &dyn Fn(&mut CalendarQuery)| {
         let mut question = CalendarQuery::new(QueryType::ConflictCheck);
         change(&mut question);

@@ -13,11 +13,11 @@ use superstep_scheduler::models::{ProposedResolution, ResolutionData, Strategy};
 use super::builder::{Build as _, With, event, family, format_span, now, resource, span};
 
 pub(super) fn soccer() -> Event {
-    event("Soccer practice", "2026-01-10 14:00 15:00").of(&["emma"]).using(&["car"]).proposed()
+    event("Soccer practice", "2026-01-10 14:00 15:00").with_participants(&["emma"]).using(&["car"]).proposed()
 }
 
 pub(super) fn dentist() -> Event {
-    event("Dentist", "2026-01-10 14:30 15:30").of(&["emma"]).priority(Priority::High)
+    event("Dentist", "2026-01-10 14:30 15:30").with_participants(&["emma"]).priority(Priority::High)
 }
 
 /// Returns the resolutions of an event's conflicts.
@@ -27,7 +27,7 @@ pub(super) fn resolutions_for(snapshot: &CalendarSnapshot, event: &Event) -> Res
 }
 
 /// Summarises each resolution: strategy, score and resulting time of the event.
-pub(super) fn short(snapshot: &CalendarSnapshot, event: &Event) -> Vec<String> {
+pub(super) fn summaries(snapshot: &CalendarSnapshot, event: &Event) -> Vec<String> {
     let one = |resolution: &ProposedResolution| {
         let (after, _) = apply_resolution(snapshot, event, resolution, "mom", now()).unwrap();
         let strategy = serde_json::to_value(resolution.strategy).unwrap();
@@ -50,13 +50,13 @@ fn soccer_moves_after_the_dentist() {
         "split_event 0.60 2026-01-10 14:00 14:30",
         "cancel_event 0.40 2026-01-10 14:00 15:00",
     ];
-    assert_eq!(short(&snapshot, &soccer()), expected);
+    assert_eq!(summaries(&snapshot, &soccer()), expected);
     let data = resolutions_for(&snapshot, &soccer());
     let ids: Vec<&str> = data.proposed_resolutions.iter().map(|resolution| resolution.resolution_id.as_str()).collect();
     assert_eq!(ids, ["res_1", "res_2", "res_3", "res_4"]);
     assert_eq!(data.recommended_resolution.as_deref(), Some("res_1"));
     let conflict = detect_conflicts(&snapshot, &soccer()).unwrap()[0].id.clone();
-    assert!(data.proposed_resolutions.iter().all(|way| way.conflicts_resolved == [conflict.clone()]));
+    assert!(data.proposed_resolutions.iter().all(|resolution| resolution.conflicts_resolved == [conflict.clone()]));
 }
 
 /// R-FAM-107: the event of a modification is not cancelled; only its change is dropped.
@@ -115,27 +115,27 @@ fn a_resolution_describes_its_changes_and_side_effects() {
 /// at most 0.25.
 #[test]
 fn events_move_later_then_earlier_then_to_another_day() {
-    let busy = |when: &str| event("Busy", when).of(&["emma"]);
+    let busy = |when: &str| event("Busy", when).with_participants(&["emma"]);
     let rows = [
         ("2026-01-10 14:30 18:05", "move_event 0.80 2026-01-10 18:15 19:15"),
         ("2026-01-10 14:30 21:00", "move_event 0.90 2026-01-10 13:30 14:30"),
         ("2026-01-10 08:00 21:00", "move_event 0.65 2026-01-11 08:00 09:00"),
     ];
     for (when, expected) in rows {
-        assert_eq!(short(&family().with(busy(when)), &soccer())[0], expected, "{when}");
+        assert_eq!(summaries(&family().with(busy(when)), &soccer())[0], expected, "{when}");
     }
     let fixed = soccer().flexibility(Flexibility::Fixed);
     let expected = ["shorten_event 0.70 2026-01-10 14:00 14:30", "cancel_event 0.40 2026-01-10 14:00 15:00"];
-    assert_eq!(short(&family().with(dentist().flexibility(Flexibility::Fixed)), &fixed), expected);
+    assert_eq!(summaries(&family().with(dentist().flexibility(Flexibility::Fixed)), &fixed), expected);
 }
 
 /// R-FAM-107: a very long event is shortened in a hundred steps instead of half-hour steps.
 #[test]
 fn a_very_long_event_is_shortened_in_a_hundred_steps() {
     let end = |text: &str| superstep::core::time::Time::parse(text).unwrap();
-    let trip = event("Journey", "2026-01-10 14:00 15:00").of(&["emma"]).proposed();
+    let trip = event("Journey", "2026-01-10 14:00 15:00").with_participants(&["emma"]).proposed();
     let trip = trip.change(|event| event.span.end = end("2026-11-06T19:00:00Z"));
-    let exam = event("Exam", "2026-11-06 13:00 15:00").of(&["emma"]);
+    let exam = event("Exam", "2026-11-06 13:00 15:00").with_participants(&["emma"]);
     let data = resolutions_for(&family().with(exam), &trip);
     let shorter = of_strategy(&data, Strategy::ShortenEvent).unwrap();
     // Half of 300 days is 216,000 minutes: steps of 73 half hours.
@@ -146,7 +146,7 @@ fn a_very_long_event_is_shortened_in_a_hundred_steps() {
 #[test]
 fn it_is_shortened_to_half_at_most() {
     let shortened = |busy: &str, when: &str| {
-        let snapshot = family().with(event("Busy", busy).of(&["emma"]));
+        let snapshot = family().with(event("Busy", busy).with_participants(&["emma"]));
         let event = soccer().change(|event| event.span = span(when));
         let data = resolutions_for(&snapshot, &event);
         of_strategy(&data, Strategy::ShortenEvent).map(|resolution| {
@@ -169,7 +169,7 @@ fn it_is_shortened_to_half_at_most() {
 #[test]
 fn it_is_split_into_parts_of_half_an_hour() {
     let split = |busy: &str, when: &str| {
-        let snapshot = family().with(event("Busy", busy).of(&["emma"]));
+        let snapshot = family().with(event("Busy", busy).with_participants(&["emma"]));
         let event = soccer().change(|event| event.span = span(when));
         let data = resolutions_for(&snapshot, &event);
         let resolution = of_strategy(&data, Strategy::SplitEvent)?;
@@ -189,14 +189,15 @@ fn it_is_split_into_parts_of_half_an_hour() {
 /// R-FAM-107, R-FAM-108: a soft constraint can be overridden once, a hard one never; afterwards it is no conflict.
 #[test]
 fn soft_rules_can_be_broken_once() {
-    let late = |strength| family().ruled("late", ConstraintKind::NoEventsBefore { time: time(15, 0, 0, 0) }, strength);
+    let late =
+        |strength| family().with_rule("late", ConstraintKind::NoEventsBefore { time: time(15, 0, 0, 0) }, strength);
     let snapshot = late(ConstraintStrength::Soft(9));
     let expected = [
         "move_event 0.90 2026-01-10 15:00 16:00",
         "override_constraint 0.55 2026-01-10 14:00 15:00",
         "cancel_event 0.40 2026-01-10 14:00 15:00",
     ];
-    assert_eq!(short(&snapshot, &soccer()), expected);
+    assert_eq!(summaries(&snapshot, &soccer()), expected);
     let data = resolutions_for(&snapshot, &soccer());
     let resolution = of_strategy(&data, Strategy::OverrideConstraint).unwrap();
     assert_eq!(resolution.description, "Keep “Soccer practice” unchanged and override the rule “Rule late”.");
@@ -214,7 +215,7 @@ fn soft_rules_can_be_broken_once() {
 fn another_resource_of_the_same_kind_is_used() {
     let snapshot = family()
         .with(event("Shopping", "2026-01-10 14:00 15:00").using(&["car"]))
-        .and(CalendarChange::Resource(resource("van", 1, "vehicle")));
+        .with_change(CalendarChange::Resource(resource("van", 1, "vehicle")));
     let data = resolutions_for(&snapshot, &soccer());
     let resolution = of_strategy(&data, Strategy::AlternativeResource).unwrap();
     assert_eq!((resolution.score.value(), resolution.description.as_str()), (0.85, "Use the van instead of the car."));
@@ -226,7 +227,7 @@ fn another_resource_of_the_same_kind_is_used() {
     );
     let taken = snapshot.with(event("Trip", "2026-01-10 14:30 15:00").using(&["van"]));
     assert!(of_strategy(&resolutions_for(&taken, &soccer()), Strategy::AlternativeResource).is_none());
-    let weekly = soccer().every("FREQ=WEEKLY");
+    let weekly = soccer().repeating("FREQ=WEEKLY");
     let later = taken.with(event("Trip", "2026-03-14 14:30 15:00").using(&["van"]));
     assert!(of_strategy(&resolutions_for(&later, &weekly), Strategy::AlternativeResource).is_none());
 }
@@ -238,27 +239,27 @@ fn a_share_of_the_conflicts_is_a_share_of_the_score() {
     let snapshot = family()
         .with(dentist())
         .with(event("Shopping", "2026-01-10 13:00 17:00").using(&["car"]))
-        .and(CalendarChange::Resource(resource("van", 1, "vehicle")));
+        .with_change(CalendarChange::Resource(resource("van", 1, "vehicle")));
     let data = resolutions_for(&snapshot, &soccer());
     let resolution = of_strategy(&data, Strategy::AlternativeResource).unwrap();
     assert_eq!((resolution.score.value(), resolution.conflicts_resolved.len()), (0.43, 1));
     let remains = "Remaining conflict: Emma is at “Dentist” on Saturday 10 January, 2:30 pm to 3:30 pm.";
     assert_eq!(resolution.side_effects.last().map(String::as_str), Some(remains));
-    assert_eq!(short(&snapshot, &soccer())[0], "move_event 0.85 2026-01-10 17:00 18:00");
+    assert_eq!(summaries(&snapshot, &soccer())[0], "move_event 0.85 2026-01-10 17:00 18:00");
 }
 
 /// R-FAM-107, R-FAM-106: a series moves as a whole, to a time on its days that is free for the year.
 #[test]
 fn all_events_of_a_series_are_moved() {
-    let piano = event("Piano", "2026-01-13 17:00 18:00").of(&["emma"]).proposed();
-    let piano = piano.every("FREQ=WEEKLY;BYDAY=TU;UNTIL=20261222T220000Z").change(|piano| {
+    let piano = event("Piano", "2026-01-13 17:00 18:00").with_participants(&["emma"]).proposed();
+    let piano = piano.repeating("FREQ=WEEKLY;BYDAY=TU;UNTIL=20261222T220000Z").change(|piano| {
         let left_out = jiff::civil::date(2026, 2, 3).at(17, 0, 0, 0);
         piano.recurrence.as_mut().unwrap().exdates.push(left_out);
     });
     let snapshot = family()
-        .with(event("Choir", "2026-01-20 17:30 18:30").of(&["emma"]))
-        .with(event("Camp", "2026-07-07 18:00 19:00").of(&["emma"]))
-        .with(event("Exam", "2026-02-03 19:00 20:00").of(&["emma"]));
+        .with(event("Choir", "2026-01-20 17:30 18:30").with_participants(&["emma"]))
+        .with(event("Camp", "2026-07-07 18:00 19:00").with_participants(&["emma"]))
+        .with(event("Exam", "2026-02-03 19:00 20:00").with_participants(&["emma"]));
     let data = resolutions_for(&snapshot, &piano);
     let (after, _) = apply_resolution(&snapshot, &piano, &data.proposed_resolutions[0], "mom", now()).unwrap();
     assert_eq!(format_span(&after.span), "2026-01-13 19:00 20:00");
@@ -279,11 +280,11 @@ fn a_resolution_with_a_new_violation_is_not_proposed() {
     let two_a_day = ConstraintKind::MaxEventsPerDay { count: 2 };
     let snapshot = family().with(dentist());
     assert!(of_strategy(&resolutions_for(&snapshot, &soccer()), Strategy::SplitEvent).is_some());
-    let ruled = snapshot.clone().ruled("two", two_a_day, ConstraintStrength::Hard);
+    let ruled = snapshot.clone().with_rule("two", two_a_day, ConstraintStrength::Hard);
     assert!(of_strategy(&resolutions_for(&ruled, &soccer()), Strategy::SplitEvent).is_none());
-    let two_others = snapshot.with(event("Lesson", "2026-01-10 14:40 15:30").of(&["emma"]));
+    let two_others = snapshot.with(event("Lesson", "2026-01-10 14:40 15:30").with_participants(&["emma"]));
     assert!(of_strategy(&resolutions_for(&two_others, &soccer()), Strategy::ShortenEvent).is_some());
-    let ruled = two_others.ruled("gap", ConstraintKind::MinGapMinutes { minutes: 15 }, ConstraintStrength::Hard);
+    let ruled = two_others.with_rule("gap", ConstraintKind::MinGapMinutes { minutes: 15 }, ConstraintStrength::Hard);
     assert!(of_strategy(&resolutions_for(&ruled, &soccer()), Strategy::ShortenEvent).is_none());
 }
 
@@ -303,7 +304,7 @@ prop_compose! {
         let end = hour * 4 + quarter + quarters;
         let when = format!("2026-01-10 {hour:02}:{:02} {:02}:{:02}", quarter * 15, end / 4, end % 4 * 15);
         event(&format!("Event {number}"), &when)
-            .of(&people)
+            .with_participants(&people)
             .using(if has_car { &["car"] } else { &[] })
             .priority([Priority::Low, Priority::Medium, Priority::High, Priority::Critical][priority])
             .flexibility([Flexibility::Fixed, Flexibility::Preferred, Flexibility::Flexible][flexibility])
@@ -320,28 +321,29 @@ proptest! {
     ) {
         let snapshot = events.iter().fold(family(), |snapshot, event| snapshot.with(event.clone()));
         let new = new.proposed();
-        let snapshot = snapshot.with(new.clone()).and(CalendarChange::Resource(resource("van", 1, "vehicle")));
+        let snapshot = snapshot.with(new.clone()).with_change(CalendarChange::Resource(resource("van", 1, "vehicle")));
         let before = detect_conflicts(&snapshot, &new).unwrap();
         let data = propose_resolutions(&snapshot, &new, &before, "mom", now()).unwrap();
         prop_assert_eq!(data.proposed_resolutions.is_empty(), before.is_empty());
         prop_assert_eq!(data.recommended_resolution.is_some(), !before.is_empty());
         let mut best = 1.0;
-        for (place, way) in data.proposed_resolutions.iter().enumerate() {
-            prop_assert_eq!(&way.resolution_id, &format!("res_{}", place + 1));
-            prop_assert!(way.score.value() <= best);
-            best = way.score.value();
-            let (after, changes) = apply_resolution(&snapshot, &new, way, "mom", now()).unwrap();
-            let copy = changes.into_iter().fold(snapshot.clone(), With::and);
+        for (index, resolution) in data.proposed_resolutions.iter().enumerate() {
+            prop_assert_eq!(&resolution.resolution_id, &format!("res_{}", index + 1));
+            prop_assert!(resolution.score.value() <= best);
+            best = resolution.score.value();
+            let (after, changes) = apply_resolution(&snapshot, &new, resolution, "mom", now()).unwrap();
+            let copy = changes.into_iter().fold(snapshot.clone(), With::with_change);
             for event in copy.events.values() {
                 let had = snapshot.events.get(&event.id).map_or_else(Vec::new, |old| detect_conflicts(&snapshot, old).unwrap());
                 let now = detect_conflicts(&copy, event).unwrap();
                 let new_trouble = now.iter().filter(|one| !had.iter().any(|old| old.id == one.id));
                 let blocking: Vec<_> = new_trouble.filter(|one| one.severity.is_blocking()).collect();
-                prop_assert!(blocking.is_empty(), "{way:?} makes {blocking:?}");
+                prop_assert!(blocking.is_empty(), "{resolution:?} makes {blocking:?}");
             }
             if copy.events.contains_key(&after.id) {
                 let left = detect_conflicts(&copy, &after).unwrap();
-                prop_assert!(!left.iter().any(|one| way.conflicts_resolved.contains(&one.id)), "{way:?} leaves {left:?}");
+                let is_unresolved = left.iter().any(|one| resolution.conflicts_resolved.contains(&one.id));
+                prop_assert!(!is_unresolved, "{resolution:?} leaves {left:?}");
             }
         }
     }

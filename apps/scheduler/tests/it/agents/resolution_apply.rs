@@ -34,7 +34,7 @@ fn change(field: &str, new: &str, action: Option<ChangeAction>) -> ResolutionCha
 
 fn base_snapshot() -> CalendarSnapshot {
     let kind = ConstraintKind::MaxEventsPerDay { count: 1 };
-    family().with(dentist()).ruled("hard", kind.clone(), ConstraintStrength::Hard).ruled(
+    family().with(dentist()).with_rule("hard", kind.clone(), ConstraintStrength::Hard).with_rule(
         "soft",
         kind,
         ConstraintStrength::Soft(1),
@@ -126,7 +126,7 @@ fn invalid_changes_are_rejected() {
 /// R-FAM-107, R-FAM-98: a series stays on its days, and a change of another series must name the instance.
 #[test]
 fn series_are_moved_with_care() {
-    let piano = event("Piano", "2026-01-13 17:00 18:00").of(&["emma"]).every("FREQ=WEEKLY;BYDAY=TU");
+    let piano = event("Piano", "2026-01-13 17:00 18:00").with_participants(&["emma"]).repeating("FREQ=WEEKLY;BYDAY=TU");
     let to = |event: &str, old: Option<&str>, new: &str| ResolutionChange {
         event_id: Some(event.to_owned()),
         old_value: old.map(str::to_owned),

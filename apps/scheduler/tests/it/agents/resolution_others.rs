@@ -33,7 +33,7 @@ fn chess_times(snapshot: &CalendarSnapshot) -> Vec<String> {
 }
 
 fn chess() -> Event {
-    event("Chess", "2026-01-10 14:30 15:30").of(&["emma"])
+    event("Chess", "2026-01-10 14:30 15:30").with_participants(&["emma"])
 }
 
 /// R-FAM-107: a more flexible event moves instead, for 0.10 less, and for 0.20 less if it has a high priority.
@@ -61,8 +61,10 @@ fn conflicting_events_with_lower_priority_may_be_cancelled() {
 /// R-FAM-107, R-FAM-98: of another series only the conflicting instance changes.
 #[test]
 fn only_the_conflicting_instance_of_another_series_changes() {
-    let weekly =
-        event("Chess", "2026-01-03 14:30 15:30").of(&["emma"]).every("FREQ=WEEKLY").flexibility(Flexibility::Flexible);
+    let weekly = event("Chess", "2026-01-03 14:30 15:30")
+        .with_participants(&["emma"])
+        .repeating("FREQ=WEEKLY")
+        .flexibility(Flexibility::Flexible);
     let snapshot = family().with(weekly);
     let important = soccer().priority(Priority::High);
     let data = resolutions_for(&snapshot, &important);
@@ -70,7 +72,7 @@ fn only_the_conflicting_instance_of_another_series_changes() {
         let resolution =
             data.proposed_resolutions.iter().find(|resolution| resolution.description.starts_with(start)).unwrap();
         let (event, changes) = apply_resolution(&snapshot, &important, resolution, "mom", now()).unwrap();
-        let copy = changes.into_iter().fold(snapshot.clone(), With::and);
+        let copy = changes.into_iter().fold(snapshot.clone(), With::with_change);
         assert_eq!(detect_conflicts(&copy, &event).unwrap(), []);
         chess_times(&copy)
     };
@@ -82,11 +84,11 @@ fn only_the_conflicting_instance_of_another_series_changes() {
 /// R-FAM-107, R-FAM-98: a conflicting moved instance is cancelled, and does not reappear at its original time.
 #[test]
 fn a_cancelled_moved_instance_does_not_reappear() {
-    let weekly = event("Chess", "2026-01-02 16:00 17:00").of(&["emma"]).every("FREQ=WEEKLY");
-    let of = RecurrenceOverride { series: "chess".to_owned(), start: date(2026, 1, 9).at(16, 0, 0, 0) };
-    let moved = event("Chess", "2026-01-10 14:30 15:30").of(&["emma"]).change(|event| {
+    let weekly = event("Chess", "2026-01-02 16:00 17:00").with_participants(&["emma"]).repeating("FREQ=WEEKLY");
+    let replaced = RecurrenceOverride { series: "chess".to_owned(), start: date(2026, 1, 9).at(16, 0, 0, 0) };
+    let moved = event("Chess", "2026-01-10 14:30 15:30").with_participants(&["emma"]).change(|event| {
         event.id = "chess_moved".to_owned();
-        event.recurrence_override = Some(of);
+        event.recurrence_override = Some(replaced);
     });
     let snapshot = family().with(weekly).with(moved);
     let important = soccer().priority(Priority::High);
@@ -97,7 +99,7 @@ fn a_cancelled_moved_instance_does_not_reappear() {
         .find(|resolution| resolution.description.starts_with("Cancel “Chess”"))
         .unwrap();
     let (_, changes) = apply_resolution(&snapshot, &important, resolution, "mom", now()).unwrap();
-    let copy = changes.into_iter().fold(snapshot, With::and);
+    let copy = changes.into_iter().fold(snapshot, With::with_change);
     assert_eq!(chess_times(&copy), ["2026-01-02 16:00 17:00", "2026-01-16 16:00 17:00"]);
     assert_eq!(copy.overrides_of("chess").count(), 0);
 }
@@ -105,7 +107,8 @@ fn a_cancelled_moved_instance_does_not_reappear() {
 /// R-FAM-87, R-FAM-107, R-FAM-98: an edited resolution may cancel two instances of one series; both disappear.
 #[test]
 fn two_of_one_series_are_cancelled() {
-    let snapshot = family().with(event("Chess", "2026-01-03 14:30 15:30").of(&["emma"]).every("FREQ=WEEKLY"));
+    let snapshot =
+        family().with(event("Chess", "2026-01-03 14:30 15:30").with_participants(&["emma"]).repeating("FREQ=WEEKLY"));
     let mut resolution = resolutions_for(&snapshot, &soccer().priority(Priority::High))
         .proposed_resolutions
         .into_iter()
@@ -115,7 +118,7 @@ fn two_of_one_series_are_cancelled() {
         ResolutionChange { old_value: Some("2026-01-17T14:30:00-05:00".to_owned()), ..resolution.changes[0].clone() };
     resolution.changes.push(next);
     let (_, changes) = apply_resolution(&snapshot, &soccer(), resolution, "mom", now()).unwrap();
-    assert_eq!(chess_times(&changes.into_iter().fold(snapshot, With::and)), ["2026-01-03 14:30 15:30"]);
+    assert_eq!(chess_times(&changes.into_iter().fold(snapshot, With::with_change)), ["2026-01-03 14:30 15:30"]);
 }
 
 /// R-FAM-107: a parent who changes a child's event has the parent's permissions, not the child's.
@@ -181,5 +184,5 @@ fn moving_one_event_resolves_one_of_two_conflicts() {
     let description = "Move “Chess” to Saturday 10 January, 3:00 pm to 4:00 pm.".to_owned();
     assert_eq!(others(&snapshot, &soccer()), [(description, 0.4)]);
     let changes = CalendarChange::RemoveEvent("shopping".to_owned());
-    assert_eq!(others(&snapshot.and(changes), &soccer())[0].1, 0.8);
+    assert_eq!(others(&snapshot.with_change(changes), &soccer())[0].1, 0.8);
 }

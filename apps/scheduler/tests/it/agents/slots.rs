@@ -16,7 +16,7 @@ fn slot_request(event: &Event, requested: Option<&str>) -> SlotRequest {
 }
 
 fn soccer() -> Event {
-    event("Soccer", "2026-01-10 14:00 15:00").of(&["emma"]).proposed()
+    event("Soccer", "2026-01-10 14:00 15:00").with_participants(&["emma"]).proposed()
 }
 
 fn times(data: &SchedulingData) -> Vec<String> {
@@ -46,7 +46,7 @@ fn a_free_requested_time_is_the_only_candidate() {
 /// follow.
 #[test]
 fn a_taken_requested_time_comes_before_alternatives() {
-    let snapshot = family().with(event("Dentist", "2026-01-10 14:30 15:30").of(&["emma"]));
+    let snapshot = family().with(event("Dentist", "2026-01-10 14:30 15:30").with_participants(&["emma"]));
     let data = find_slots(&snapshot, &slot_request(&soccer(), Some("2026-01-10 14:00 15:00")), now()).unwrap();
     let expected = [
         "2026-01-10 14:00 15:00 0.00",
@@ -86,16 +86,16 @@ fn excluded_slots_are_not_offered() {
         event("Trip", "2026-01-08 00:00 01:00").change(|trip| trip.span.end = end)
     };
     let next_day = ["2026-01-09 08:00 09:00 1.00", "2026-01-09 08:15 09:15 1.00"];
-    let emma = family().with(full_days(1).of(&["emma"]));
+    let emma = family().with(full_days(1).with_participants(&["emma"]));
     assert_eq!(searched(&emma, &slot_request(&soccer(), None))[..2], next_day);
     let car = family().with(full_days(1).using(&["car"]));
     assert_eq!(searched(&car, &slot_request(&soccer().using(&["car"]), None))[..2], next_day);
     let mornings = ConstraintKind::BlockedWindow { days: vec![4], from: time(0, 0, 0, 0), to: time(23, 59, 0, 0) };
-    let ruled = family().ruled("r", mornings, ConstraintStrength::Hard);
+    let ruled = family().with_rule("r", mornings, ConstraintStrength::Hard);
     assert_eq!(searched(&ruled, &slot_request(&soccer(), None))[..2], next_day);
-    let last = family().with(full_days(13).of(&["emma"]));
+    let last = family().with(full_days(13).with_participants(&["emma"]));
     assert_eq!(searched(&last, &slot_request(&soccer(), None))[0], "2026-01-21 08:00 09:00 1.00");
-    let never = family().with(full_days(14).of(&["emma"]));
+    let never = family().with(full_days(14).with_participants(&["emma"]));
     let data = find_slots(&never, &slot_request(&soccer(), None), now()).unwrap();
     assert_eq!((times(&data), data.recommended_time), (Vec::<String>::new(), None));
 }
@@ -104,24 +104,22 @@ fn excluded_slots_are_not_offered() {
 #[test]
 fn soft_rules_cost_their_weight() {
     let evenings = ConstraintKind::BlockedWindow { days: Vec::new(), from: time(0, 0, 0, 0), to: time(16, 0, 0, 0) };
-    let snapshot = family().ruled("r", evenings, ConstraintStrength::Soft(4));
+    let snapshot = family().with_rule("r", evenings, ConstraintStrength::Soft(4));
     let data = find_slots(&snapshot, &slot_request(&soccer(), Some("2026-01-10 14:00 15:00")), now()).unwrap();
     assert_eq!(times(&data), ["2026-01-10 14:00 15:00 0.88"]);
     let text = "Rule r: no events from 12:00 am to 4:00 pm";
     assert_eq!(data.candidate_times[0].constraint_violations, [text]);
     assert_eq!(searched(&snapshot, &slot_request(&soccer(), None))[0], "2026-01-08 16:00 17:00 1.00");
     let gap = ConstraintKind::MinGapMinutes { minutes: 20 };
-    let both = soccer().of(&["dad"]);
-    let snapshot = family().with(event("Lunch", "2026-01-10 13:00 14:00").of(&["emma", "dad"])).ruled(
-        "g",
-        gap,
-        ConstraintStrength::Soft(2),
-    );
+    let both = soccer().with_participants(&["dad"]);
+    let snapshot = family()
+        .with(event("Lunch", "2026-01-10 13:00 14:00").with_participants(&["emma", "dad"]))
+        .with_rule("g", gap, ConstraintStrength::Soft(2));
     let data = find_slots(&snapshot, &slot_request(&both, Some("2026-01-10 14:00 15:00")), now()).unwrap();
     assert_eq!(times(&data), ["2026-01-10 14:00 15:00 0.94"]);
     let weights = ConstraintKind::MaxEventsPerDay { count: 0 };
     let snapshot = (0..5).fold(family(), |snapshot, at| {
-        snapshot.ruled(&format!("r{at}"), weights.clone(), ConstraintStrength::Soft(10))
+        snapshot.with_rule(&format!("r{at}"), weights.clone(), ConstraintStrength::Soft(10))
     });
     let never_below = find_slots(&snapshot, &slot_request(&soccer(), Some("2026-01-10 14:00 15:00")), now()).unwrap();
     assert_eq!(times(&never_below), ["2026-01-10 14:00 15:00 0.00"]);
@@ -130,20 +128,20 @@ fn soft_rules_cost_their_weight() {
 /// R-FAM-104: a missing optional member costs 0.20, a gap below 30 minutes 0.10, each day 0.05.
 #[test]
 fn missing_members_gaps_and_days_reduce_the_score() {
-    let dad_busy = family().with(event("Work", "2026-01-10 14:00 15:00").of(&["dad"]));
-    let with_dad = soccer().perhaps(&["dad"]);
+    let dad_busy = family().with(event("Work", "2026-01-10 14:00 15:00").with_participants(&["dad"]));
+    let with_dad = soccer().with_optional_participants(&["dad"]);
     let data = find_slots(&dad_busy, &slot_request(&with_dad, Some("2026-01-10 14:00 15:00")), now()).unwrap();
     assert_eq!(times(&data), ["2026-01-10 14:00 15:00 0.80"]);
     assert_eq!(data.candidate_times[0].available_participants, ["emma"]);
     for (when, score) in
         [("13:00 14:00", "1.00"), ("13:00 13:59", "0.90"), ("13:00 13:31", "0.90"), ("13:00 13:30", "1.00")]
     {
-        let snapshot = family().with(event("Lunch", &format!("2026-01-10 {when}")).of(&["emma"]));
+        let snapshot = family().with(event("Lunch", &format!("2026-01-10 {when}")).with_participants(&["emma"]));
         let slots = searched(&snapshot, &slot_request(&soccer(), Some("2026-01-10 14:00 15:00")));
         assert_eq!(slots, [format!("2026-01-10 14:00 15:00 {score}")], "{when}");
     }
     // Only one slot is left today; tomorrow follows for 0.05 less.
-    let snapshot = family().with(event("Work", "2026-01-08 00:00 20:00").of(&["emma"]));
+    let snapshot = family().with(event("Work", "2026-01-08 00:00 20:00").with_participants(&["emma"]));
     let expected = ["2026-01-08 20:00 21:00 1.00", "2026-01-09 08:00 09:00 0.95", "2026-01-09 08:15 09:15 0.95"];
     assert_eq!(searched(&snapshot, &slot_request(&soccer(), None))[..3], expected);
 }
@@ -160,20 +158,26 @@ fn the_day_is_that_of_everybody() {
     change(&mut snapshot, "emma", |emma| emma.preferences.day_end = time(19, 0, 0, 0));
     change(&mut snapshot, "dad", |dad| dad.preferences.day_start = time(17, 30, 0, 0));
     change(&mut snapshot, "mom", |mom| mom.zone = Some("Asia/Tokyo".to_owned()));
-    let both = soccer().of(&["dad"]);
+    let both = soccer().with_participants(&["dad"]);
     let expected = ["2026-01-08 17:30 18:30 1.00", "2026-01-08 17:45 18:45 1.00", "2026-01-08 18:00 19:00 1.00"];
     assert_eq!(searched(&snapshot, &slot_request(&both, None))[..3], expected);
     // From 18:00 in New York it is 8:00 on the next day in Tokyo.
-    assert_eq!(searched(&snapshot, &slot_request(&both.of(&["mom"]), None))[0], "2026-01-08 18:00 19:00 1.00");
-    let optional = soccer().perhaps(&["dad"]);
+    assert_eq!(
+        searched(&snapshot, &slot_request(&both.with_participants(&["mom"]), None))[0],
+        "2026-01-08 18:00 19:00 1.00"
+    );
+    let optional = soccer().with_optional_participants(&["dad"]);
     assert_eq!(searched(&snapshot, &slot_request(&optional, None))[0], "2026-01-08 15:30 16:30 1.00");
 }
 
 /// R-FAM-104, R-FAM-106: a series is offered only on its days and where all occurrences are free.
 #[test]
 fn a_series_is_free_at_all_its_times() {
-    let piano = event("Piano", "2026-01-13 17:00 18:00").of(&["emma"]).every("FREQ=WEEKLY;BYDAY=TU").proposed();
-    let snapshot = family().with(event("Camp", "2026-07-07 08:00 10:00").of(&["emma"]));
+    let piano = event("Piano", "2026-01-13 17:00 18:00")
+        .with_participants(&["emma"])
+        .repeating("FREQ=WEEKLY;BYDAY=TU")
+        .proposed();
+    let snapshot = family().with(event("Camp", "2026-07-07 08:00 10:00").with_participants(&["emma"]));
     let slots = searched(&snapshot, &slot_request(&piano, None));
     assert_eq!(slots[..2], ["2026-01-13 10:00 11:00 1.00", "2026-01-13 10:15 11:15 1.00"]);
     let requested_slots = searched(&snapshot, &slot_request(&piano, Some("2026-01-13 09:00 10:00")));
@@ -204,10 +208,10 @@ proptest! {
         let mut snapshot = family();
         for (place, (start, length, is_emma)) in busy.iter().enumerate() {
             let span = TimeRange::new(quarter(*start), quarter(start + length)).unwrap();
-            let other = event(&format!("Busy {place}"), "2026-01-08 08:00 09:00").of(&[if *is_emma { "emma" } else { "dad" }]);
+            let other = event(&format!("Busy {place}"), "2026-01-08 08:00 09:00").with_participants(&[if *is_emma { "emma" } else { "dad" }]);
             snapshot = snapshot.with(other.change(|event| event.span = span));
         }
-        let event = soccer().perhaps(&["dad"]);
+        let event = soccer().with_optional_participants(&["dad"]);
         let data = find_slots(&snapshot, &SlotRequest { minutes: 15 * quarters as u32, ..slot_request(&event, None) }, now()).unwrap();
         let mut expected: Vec<(i64, i64)> = Vec::new();
         let mut first_day = None;

@@ -11,7 +11,7 @@ use superstep_scheduler::store::StoreLocation;
 use superstep_server::{ServerConfig, Storage};
 use tokio::sync::Barrier;
 
-use crate::test_server::{Served, served, settings, soccer, started, sunday, with};
+use crate::test_server::{TestServer, settings, soccer, start_server, start_with_family, start_with_settings, sunday};
 
 fn file(day: &str) -> String {
     let event = |uid: &str, lines: &[&str]| {
@@ -25,8 +25,8 @@ fn file(day: &str) -> String {
     ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//t//t//EN", &good, &broken, "END:VCALENDAR", ""].join("\r\n")
 }
 
-async fn brought(family: &Served, query: &str, file: impl Into<reqwest::Body>) -> (u16, Value) {
-    let response = family.bring(query, file).await;
+async fn import(family: &TestServer, query: &str, file: impl Into<reqwest::Body>) -> (u16, Value) {
+    let response = family.import_file(query, file).await;
     let status = response.status().as_u16();
     (status, response.json().await.unwrap())
 }
@@ -35,28 +35,28 @@ async fn brought(family: &Served, query: &str, file: impl Into<reqwest::Body>) -
 /// twice.
 #[tokio::test]
 async fn a_calendar_file_is_imported_once() {
-    let (family, day) = (served().await, sunday(3));
+    let (family, day) = (start_server().await, sunday(3));
     let file = file(&day.to_string().replace('-', ""));
-    let (status, report) = brought(&family, "user_id=mom", file.clone()).await;
+    let (status, report) = import(&family, "user_id=mom", file.clone()).await;
     assert_eq!((status, &report["created"], &report["updated"]), (200, &json!(1), &json!(0)), "{report}");
     let [skipped] = report["skipped"].as_array().unwrap().as_slice() else { panic!("{report}") };
     assert_eq!((&skipped["property"], &skipped["title"]), (&json!("DTSTART"), &json!("Broken")), "{skipped}");
     let line = usize::try_from(skipped["line"].as_u64().unwrap()).unwrap();
     assert_eq!(file.lines().nth(line - 1), Some("DTSTART:nonsense"));
-    let (_, repeated) = brought(&family, "user_id=mom&calendar=family", file.clone()).await;
+    let (_, repeated) = import(&family, "user_id=mom&calendar=family", file.clone()).await;
     assert_eq!((&repeated["created"], &repeated["unchanged"]), (&json!(0), &json!(1)), "{repeated}");
-    assert_eq!(family.on("dad", day).await.len(), 1);
+    assert_eq!(family.events_on("dad", day).await.len(), 1);
     // Emma cannot update Mom's event; the rest of Emma's file is imported.
     let newer = file.replace("Flea market", "Market").replace("UID:market", "SEQUENCE:9\r\nUID:market");
     let newer = newer.replace("DTSTART:nonsense", &format!("DTSTART:{}T150000", day.to_string().replace('-', "")));
-    let (status, report) = brought(&family, "user_id=emma", newer).await;
+    let (status, report) = import(&family, "user_id=emma", newer).await;
     assert_eq!((status, &report["created"], &report["updated"]), (200, &json!(1), &json!(0)), "{report}");
     assert_eq!(report["skipped"][0]["title"], "Market", "{report}");
     assert!(
         report["skipped"][0]["reason"].as_str().unwrap().contains("do not have permission to change the event"),
         "{report}"
     );
-    let titles: Vec<Value> = family.on("dad", day).await.iter().map(|event| event["title"].clone()).collect();
+    let titles: Vec<Value> = family.events_on("dad", day).await.iter().map(|event| event["title"].clone()).collect();
     assert_eq!(titles, ["Flea market", "Broken"]);
 }
 
@@ -64,7 +64,7 @@ async fn a_calendar_file_is_imported_once() {
 /// conflicts are imported and reported.
 #[tokio::test]
 async fn a_file_books_nothing_that_is_full() {
-    let (family, day) = (served().await, sunday(3));
+    let (family, day) = (start_server().await, sunday(3));
     family.plan("mom", &soccer(day)).await;
     let date = day.to_string().replace('-', "");
     let event = |title: &str, hour: u8, more: &str| {
@@ -80,7 +80,7 @@ async fn a_file_books_nothing_that_is_full() {
         event("Aquarium", 16, "RESOURCES:car"),
     ];
     let file = format!("BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//t//t//EN\r\n{}END:VCALENDAR\r\n", events.concat());
-    let (status, report) = brought(&family, "user_id=emma", file.clone()).await;
+    let (status, report) = import(&family, "user_id=emma", file.clone()).await;
     assert_eq!((status, &report["created"]), (200, &json!(2)), "{report}");
     let skipped = report["skipped"].as_array().unwrap();
     let left_out: Vec<(&str, u64)> =
@@ -94,7 +94,7 @@ async fn a_file_books_nothing_that_is_full() {
     assert_eq!((&conflict["type"], &conflict["participants_affected"]), (&json!("time_conflict"), &json!(["emma"])));
     // After the car is free again, the import can book it.
     family.post("/undo", json!({ "user_id": "mom" })).await;
-    let (_, report) = brought(&family, "user_id=emma", file).await;
+    let (_, report) = import(&family, "user_id=emma", file).await;
     assert_eq!((&report["created"], &report["unchanged"]), (&json!(1), &json!(2)), "{report}");
     assert_eq!(report["conflicts"], json!([]), "{report}");
 }
@@ -102,7 +102,7 @@ async fn a_file_books_nothing_that_is_full() {
 /// R-FAM-99, R-FAM-120: a transparent event whose newer version is opaque does not overbook a resource.
 #[tokio::test]
 async fn a_newer_file_books_nothing_that_is_full() {
-    let (family, day) = (served().await, sunday(3));
+    let (family, day) = (start_server().await, sunday(3));
     family.plan("mom", &soccer(day)).await;
     let date = day.to_string().replace('-', "");
     let file = |more: &str| {
@@ -111,13 +111,13 @@ async fn a_newer_file_books_nothing_that_is_full() {
         let times = format!("DTSTART:{date}T140000\r\nDTEND:{date}T143000\r\nRESOURCES:car");
         format!("{}\r\n{times}\r\n{more}\r\nEND:VEVENT\r\nEND:VCALENDAR\r\n", lines.join("\r\n"))
     };
-    let (_, report) = brought(&family, "user_id=emma", file("TRANSP:TRANSPARENT")).await;
+    let (_, report) = import(&family, "user_id=emma", file("TRANSP:TRANSPARENT")).await;
     assert_eq!((&report["created"], &report["skipped"]), (&json!(1), &json!([])), "{report}");
-    let (_, report) = brought(&family, "user_id=emma", file("TRANSP:OPAQUE\r\nSEQUENCE:1")).await;
+    let (_, report) = import(&family, "user_id=emma", file("TRANSP:OPAQUE\r\nSEQUENCE:1")).await;
     assert_eq!(report["updated"], 0, "{report}");
     let reason = report["skipped"][0]["reason"].as_str().unwrap();
     assert!(reason.contains("The car is taken by “Soccer practice”"), "{reason}");
-    let (_, report) = brought(&family, "user_id=emma", file("TRANSP:TRANSPARENT\r\nSEQUENCE:2")).await;
+    let (_, report) = import(&family, "user_id=emma", file("TRANSP:TRANSPARENT\r\nSEQUENCE:2")).await;
     assert_eq!((&report["updated"], &report["skipped"]), (&json!(1), &json!([])), "{report}");
 }
 
@@ -129,10 +129,10 @@ async fn an_import_does_not_write_to_the_calendar_of_another_member() {
     snapshot.calendars.clear();
     let (id, name, owner) = ("dads".to_owned(), "Dad's".to_owned(), Some("dad".to_owned()));
     snapshot.apply(CalendarChange::Calendar(Calendar { id, name, owner, visibility: Visibility::Private }));
-    let family = with(snapshot).await;
+    let family = start_with_family(snapshot).await;
     let file = file(&day.to_string().replace('-', ""));
     for user in ["mom", "emma"] {
-        let (status, problem) = brought(&family, &format!("user_id={user}"), file.clone()).await;
+        let (status, problem) = import(&family, &format!("user_id={user}"), file.clone()).await;
         assert!(
             status == 403 && problem["detail"].as_str().unwrap().contains("neither a family calendar nor"),
             "{problem}"
@@ -148,28 +148,28 @@ async fn an_import_does_not_write_to_the_calendar_of_another_member() {
     let (_, response) =
         family.post("/query", json!({ "text": format!("Does {day} at 2pm work for Emma?"), "user_id": "emma" })).await;
     assert_eq!(response["status"], "completed", "to ask needs no calendar: {response}");
-    assert_eq!(family.on("dad", day).await, Vec::<Value>::new());
+    assert_eq!(family.events_on("dad", day).await, Vec::<Value>::new());
     assert_eq!(family.plan("dad", &soccer(day)).await["calendar"], "dads");
-    assert_eq!(brought(&family, "user_id=dad", file).await.1["created"], 1);
+    assert_eq!(import(&family, "user_id=dad", file).await.1["created"], 1);
 }
 
 /// R-FAM-129: a file that is not a calendar file, is too large or has an unknown target is rejected.
 #[tokio::test]
 async fn an_unusable_file_is_rejected() {
-    let family = served().await;
-    assert_eq!(brought(&family, "user_id=mom", "hello").await.0, 422);
-    assert_eq!(brought(&family, "user_id=mom", "").await.0, 422);
-    assert_eq!(brought(&family, "user_id=mom&calendar=work", "x").await.0, 404);
+    let family = start_server().await;
+    assert_eq!(import(&family, "user_id=mom", "hello").await.0, 422);
+    assert_eq!(import(&family, "user_id=mom", "").await.0, 422);
+    assert_eq!(import(&family, "user_id=mom&calendar=work", "x").await.0, 404);
     let most = superstep_scheduler::ics::MAX_BYTES;
-    assert_eq!(brought(&family, "user_id=mom", vec![b'x'; most]).await.0, 422, "this many are read");
-    assert_eq!(brought(&family, "user_id=mom", vec![b'x'; most + 1]).await.0, 413);
-    assert_eq!(brought(&family, "user_id=mom", vec![b'x'; most + 2]).await.0, 413);
+    assert_eq!(import(&family, "user_id=mom", vec![b'x'; most]).await.0, 422, "this many are read");
+    assert_eq!(import(&family, "user_id=mom", vec![b'x'; most + 1]).await.0, 413);
+    assert_eq!(import(&family, "user_id=mom", vec![b'x'; most + 2]).await.0, 413);
 }
 
 /// R-FAM-99: the calendar feed can be read only with its secret URL.
 #[tokio::test]
 async fn the_feed_requires_its_secret_url() {
-    let (family, day) = (served().await, sunday(3));
+    let (family, day) = (start_server().await, sunday(3));
     family.plan("mom", &soccer(day)).await;
     let feed = family.get("/settings?user_id=emma").await.1["feed"].as_str().unwrap().to_owned();
     assert_eq!(family.get("/settings?user_id=dad").await.1["feed"], feed.as_str(), "there is one");
@@ -190,9 +190,9 @@ async fn the_feed_requires_its_secret_url() {
 /// R-FAM-99: importing an export changes nothing.
 #[tokio::test]
 async fn importing_an_export_changes_nothing() {
-    let family = with(sample::family()).await;
+    let family = start_with_family(sample::family()).await;
     let file = family.get("/calendar.ics?user_id=mom").await.1.as_str().unwrap().to_owned();
-    let (status, report) = brought(&family, "user_id=mom", file).await;
+    let (status, report) = import(&family, "user_id=mom", file).await;
     assert_eq!((status, &report["created"], &report["updated"]), (200, &json!(0), &json!(0)), "{report}");
     assert_eq!((&report["unchanged"], &report["skipped"]), (&json!(21), &json!([])), "{report}");
 }
@@ -230,13 +230,15 @@ async fn concurrent_processes_return_the_same_feed_url() {
     let mut stores = Storage::memory();
     let items = Together { store: MemoryStore::new(), both: Barrier::new(2), reads: AtomicU32::new(0) };
     stores.store = items.into();
-    let start = || started(settings(StoreLocation::Memory, sample::empty_family()), ServerConfig::new(stores.clone()));
+    let start = || {
+        start_with_settings(settings(StoreLocation::Memory, sample::empty_family()), ServerConfig::new(stores.clone()))
+    };
     let (one, other) = (start().await, start().await);
     let (first, second) = tokio::join!(one.get("/settings?user_id=mom"), other.get("/settings?user_id=mom"));
     for response in [&first.1, &second.1, &one.get("/settings?user_id=mom").await.1] {
         let feed = response["feed"].as_str().unwrap();
-        for served in [&one, &other] {
-            let status = served.client.get(served.server.url() + feed).send().await.unwrap().status();
+        for server in [&one, &other] {
+            let status = server.client.get(server.server.url() + feed).send().await.unwrap().status();
             assert_eq!(status, 200, "{feed}");
         }
     }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use superstep_scheduler::calendar::{Calendar, CalendarChange, Visibility};
 use superstep_scheduler::sample;
 
-use crate::test_server::{Served, pointers, served, soccer, sunday, today, with};
+use crate::test_server::{TestServer, pointers, soccer, start_server, start_with_family, sunday, today};
 
 fn path_of(event: &Value) -> String {
     format!("/events/{}", event["event_id"].as_str().unwrap())
@@ -19,7 +19,7 @@ fn as_mom(more: Value) -> Value {
 /// R-FAM-111: an invalid time range is rejected with the location of the error.
 #[tokio::test]
 async fn invalid_time_ranges_are_rejected() {
-    let family = served().await;
+    let family = start_server().await;
     let rows = [
         ("from=2026-01-01T00:00:00Z&to=2027-02-05T00:00:00Z", 200, ""),
         ("from=2026-01-01T00:00:00Z&to=2027-02-05T00:00:01Z", 422, "/to"),
@@ -49,7 +49,7 @@ async fn a_private_event_is_busy_for_others() {
     let mut event = (*snapshot.events["book-club"]).clone();
     event.calendar = "moms".to_owned();
     snapshot.apply(CalendarChange::Event(Box::new(event)));
-    let family = with(snapshot).await;
+    let family = start_with_family(snapshot).await;
     let (_, own) = family.get("/events/book-club?user_id=mom").await;
     assert_eq!(
         (&own["title"], &own["is_busy"], &own["may_change"]),
@@ -69,7 +69,7 @@ async fn a_private_event_is_busy_for_others() {
 /// R-FAM-111: an invalid change is rejected with the location of the error, and nothing is written.
 #[tokio::test]
 async fn an_invalid_change_is_rejected() {
-    let (family, day) = (served().await, sunday(3));
+    let (family, day) = (start_server().await, sunday(3));
     let path = path_of(&family.plan("mom", &soccer(day)).await);
     let rows = [
         (json!({ "title": " " }), 422, "/title"),
@@ -102,7 +102,7 @@ async fn an_invalid_change_is_rejected() {
 /// part.
 #[tokio::test]
 async fn an_invalid_rule_is_rejected_with_its_part() {
-    let (family, day) = (served().await, sunday(3));
+    let (family, day) = (start_server().await, sunday(3));
     let path = path_of(&family.plan("mom", &soccer(day)).await);
     let rows = [
         ("FREQ=WEEKLY;BYDAY=XX", "BYDAY=XX"),
@@ -120,17 +120,17 @@ async fn an_invalid_rule_is_rejected_with_its_part() {
     }
     let (status, changed) = family.patch(&path, as_mom(json!({ "recurrence_rule": "RRULE:FREQ=WEEKLY" }))).await;
     assert_eq!((status, &changed["event"]["recurrence_rule"]), (200, &json!("FREQ=WEEKLY")), "{changed}");
-    assert_eq!(family.on("mom", sunday(5)).await.len(), 1);
+    assert_eq!(family.events_on("mom", sunday(5)).await.len(), 1);
     let (_, once) = family.patch(&path, as_mom(json!({ "recurrence_rule": null }))).await;
     assert_eq!(once["event"]["recurrence_rule"], Value::Null, "{once}");
-    assert!(family.on("mom", sunday(5)).await.is_empty());
+    assert!(family.events_on("mom", sunday(5)).await.is_empty());
 }
 
 /// R-FAM-94, R-FAM-106: conflicts of a change are returned; member conflicts can be accepted, resource conflicts
 /// cannot.
 #[tokio::test]
 async fn conflicts_of_a_change_are_returned() {
-    let (family, day) = (served().await, sunday(3));
+    let (family, day) = (start_server().await, sunday(3));
     let at = |hour: u8| format!("{day}T{hour:02}:00:00");
     family.plan("mom", &soccer(day)).await;
     let chess = path_of(&family.plan("mom", &format!("Schedule chess for Emma on {day} at 9am")).await);
@@ -152,26 +152,26 @@ async fn conflicts_of_a_change_are_returned() {
 }
 
 /// Returns the local start times of a day.
-async fn hours(family: &Served, weeks: i32) -> Vec<String> {
-    let events = family.on("mom", sunday(weeks)).await;
+async fn hours(family: &TestServer, weeks: i32) -> Vec<String> {
+    let events = family.events_on("mom", sunday(weeks)).await;
     events.iter().map(|event| event["start"].as_str().unwrap()[11..16].to_owned()).collect()
 }
 
 /// R-FAM-98: one occurrence, this and following, or all occurrences of a series are changed and cancelled.
 #[tokio::test]
 async fn some_of_a_series_are_changed() {
-    let (family, day) = (served().await, sunday(3));
+    let (family, day) = (start_server().await, sunday(3));
     let words = format!("Schedule choir for Emma on {day} at 9am every Sunday 6 times");
     family.plan("mom", &words).await;
-    let of = |weeks: i32| {
+    let event_in_week = |weeks: i32| {
         let family = &family;
-        async move { family.on("mom", sunday(weeks)).await[0].clone() }
+        async move { family.events_on("mom", sunday(weeks)).await[0].clone() }
     };
-    let second = of(4).await;
+    let second = event_in_week(4).await;
     assert_eq!(second["occurrence"], format!("{}T09:00:00", sunday(4)), "{second}");
-    let moved = |weeks: i32, hour: u8, which: &str, of: &Value| {
+    let moved = |weeks: i32, hour: u8, which: &str, event: &Value| {
         as_mom(json!({
-            "start": format!("{}T{hour:02}:00:00", sunday(weeks)), "which": which, "occurrence": of["occurrence"],
+            "start": format!("{}T{hour:02}:00:00", sunday(weeks)), "which": which, "occurrence": event["occurrence"],
         }))
     };
     let one = family.patch(&path_of(&second), moved(4, 10, "this", &second)).await;
@@ -181,7 +181,7 @@ async fn some_of_a_series_are_changed() {
         (vec!["09:00".to_owned()], vec!["10:00".to_owned()])
     );
     // Moving the displayed occurrence by an hour moves all by an hour.
-    let third = of(5).await;
+    let third = event_in_week(5).await;
     let all = family.patch(&path_of(&third), moved(5, 8, "all", &third)).await;
     assert_eq!(all.0, 200, "{}", all.1);
     assert_eq!(
@@ -191,7 +191,7 @@ async fn some_of_a_series_are_changed() {
     let missing = family.patch(&path_of(&third), as_mom(json!({ "title": "Choir!", "which": "this" }))).await;
     assert_eq!((missing.0, pointers(&missing.1)), (422, vec!["/occurrence"]), "{}", missing.1);
 
-    let (third, fifth) = (of(5).await, of(7).await);
+    let (third, fifth) = (event_in_week(5).await, event_in_week(7).await);
     let cancel = |event: &Value, which: &str| {
         let occurrence = event["occurrence"].as_str().unwrap();
         format!("{}?user_id=mom&which={which}&occurrence={occurrence}", path_of(event))
@@ -200,7 +200,7 @@ async fn some_of_a_series_are_changed() {
     assert!(hours(&family, 5).await.is_empty() && !hours(&family, 6).await.is_empty());
     assert_eq!(family.delete(&cancel(&fifth, "following")).await.0, 200);
     assert!(hours(&family, 7).await.is_empty() && hours(&family, 8).await.is_empty());
-    let (_, deleted) = family.delete(&cancel(&of(3).await, "all")).await;
+    let (_, deleted) = family.delete(&cancel(&event_in_week(3).await, "all")).await;
     assert!(deleted["removed"].as_u64().unwrap() >= 1, "{deleted}");
     assert!(hours(&family, 3).await.is_empty() && hours(&family, 6).await.is_empty());
 }
@@ -209,7 +209,7 @@ async fn some_of_a_series_are_changed() {
 /// following, every occurrence gets the requested time, including the moved one.
 #[tokio::test]
 async fn a_moved_occurrence_may_select_all_or_following() {
-    let (family, day) = (served().await, sunday(3));
+    let (family, day) = (start_server().await, sunday(3));
     family.plan("mom", &format!("Schedule choir for Emma on {day} at 9am every Sunday 6 times")).await;
     let all = async || -> Vec<String> {
         let mut all = Vec::new();
@@ -230,7 +230,7 @@ async fn a_moved_occurrence_may_select_all_or_following() {
     assert_eq!(all().await, ["09:00", "11:00", "09:00", "09:00", "09:00", "09:00"]);
     patch(&moved, json!({ "start": at(4, 12), "which": "all", "occurrence": moved["occurrence"] })).await;
     assert_eq!(all().await, ["12:00"; 6]);
-    let override_event = family.on("mom", sunday(4)).await[0].clone();
+    let override_event = family.events_on("mom", sunday(4)).await[0].clone();
     assert_eq!(
         (&override_event["event_id"], &override_event["location"]),
         (&moved["event_id"], &json!("Hall")),
@@ -241,7 +241,7 @@ async fn a_moved_occurrence_may_select_all_or_following() {
     patch(&later, json!({ "title": "Concert", "which": "all" })).await;
     assert_eq!(all().await, ["12:00", "12:00", "14:00", "12:00", "12:00", "12:00"]);
     for (week, title) in [(3, "Concert"), (4, "Choir"), (5, "Concert"), (6, "Concert")] {
-        assert_eq!(family.on("mom", sunday(week)).await[0]["title"], title, "{week}");
+        assert_eq!(family.events_on("mom", sunday(week)).await[0]["title"], title, "{week}");
     }
     let changed = patch(&later, json!({ "start": at(5, 15), "which": "following" })).await;
     assert_eq!(all().await, ["12:00", "12:00", "15:00", "15:00", "15:00", "15:00"]);
@@ -252,7 +252,7 @@ async fn a_moved_occurrence_may_select_all_or_following() {
 /// R-FAM-98: a moved occurrence does not overbook the car when it moves with the series.
 #[tokio::test]
 async fn a_moved_occurrence_does_not_overbook_a_resource() {
-    let (family, day) = (served().await, sunday(3));
+    let (family, day) = (start_server().await, sunday(3));
     family.plan("mom", &format!("Schedule choir for Emma on {day} at 9am every Sunday 3 times with the car")).await;
     let moved = family.plan("mom", &format!("Move choir on {} to 10am", sunday(4))).await;
     let edit = as_mom(json!({ "location": "Hall" }));
@@ -267,7 +267,7 @@ async fn a_moved_occurrence_does_not_overbook_a_resource() {
 /// R-FAM-111, R-FAM-98: for a series that started long ago the next occurrence is returned, and changes refer to it.
 #[tokio::test]
 async fn the_next_occurrence_of_a_running_series_is_returned() {
-    let family = served().await;
+    let family = start_server().await;
     let next = today().checked_add(jiff::Span::new().days(3)).unwrap();
     let first = next.checked_sub(jiff::Span::new().days(21)).unwrap().strftime("%Y%m%d").to_string();
     let lines = [
@@ -283,7 +283,7 @@ async fn the_next_occurrence_of_a_running_series_is_returned() {
         "END:VCALENDAR",
         "",
     ];
-    assert_eq!(family.bring("user_id=mom", lines.join("\r\n")).await.status(), 200);
+    assert_eq!(family.import_file("user_id=mom", lines.join("\r\n")).await.status(), 200);
     let response = family.send("mom", "Move all choir to 4pm").await;
     let event = &response["result"]["event"];
     assert_eq!((&response["status"], &response["result"]["events"][0]), (&json!("completed"), event), "{response}");
@@ -297,7 +297,7 @@ async fn the_next_occurrence_of_a_running_series_is_returned() {
     assert_eq!(changed["event"]["occurrence"], format!("{next}T17:00:00"), "{changed}");
     for weeks in [-3, 0, 4] {
         let day = next.checked_add(jiff::Span::new().weeks(weeks)).unwrap();
-        let start = family.on("mom", day).await[0]["start"].as_str().unwrap().to_owned();
+        let start = family.events_on("mom", day).await[0]["start"].as_str().unwrap().to_owned();
         assert!(start.starts_with(&format!("{day}T17:00:00")), "{start}");
     }
     let (status, stale) = family.patch(&path_of(event), body(18)).await;
@@ -307,7 +307,7 @@ async fn the_next_occurrence_of_a_running_series_is_returned() {
 /// R-FAM-112: a member can undo the member's own changes, last first.
 #[tokio::test]
 async fn the_last_change_is_undone() {
-    let (family, day) = (served().await, sunday(3));
+    let (family, day) = (start_server().await, sunday(3));
     let undo = |user: &str| {
         let (family, body) = (&family, json!({ "user_id": user }));
         async move { family.post("/undo", body).await }
@@ -322,7 +322,7 @@ async fn the_last_change_is_undone() {
     assert_eq!(family.get(&format!("{path}?user_id=mom")).await.1["title"], "Soccer practice");
     let (_, undone) = undo("mom").await;
     assert!(undone["undone"].as_str().unwrap().contains("“Soccer practice”"), "{undone}");
-    assert!(family.on("mom", day).await.is_empty());
+    assert!(family.events_on("mom", day).await.is_empty());
     assert_eq!(undo("mom").await.0, 409);
     // A change that another member has modified since cannot be undone.
     let path = path_of(&family.plan("mom", &soccer(day)).await);
@@ -334,7 +334,7 @@ async fn the_last_change_is_undone() {
 /// R-FAM-112, R-FAM-120: undoing a cancellation does not take the car from its new user.
 #[tokio::test]
 async fn an_undo_does_not_take_a_resource_from_its_new_user() {
-    let (family, day) = (served().await, sunday(3));
+    let (family, day) = (start_server().await, sunday(3));
     let path = path_of(&family.plan("mom", &soccer(day)).await);
     assert_eq!(family.delete(&format!("{path}?user_id=mom")).await.0, 200);
     family.plan("dad", &format!("Schedule shopping for Dad on {day} at 2pm with the car")).await;
@@ -346,21 +346,21 @@ async fn an_undo_does_not_take_a_resource_from_its_new_user() {
         (&json!("resource_conflict"), &json!("Shopping"))
     );
     assert!(problem["detail"].as_str().unwrap().contains("car is taken by “Shopping”"), "{problem}");
-    let titles: Vec<Value> = family.on("mom", day).await.iter().map(|event| event["title"].clone()).collect();
+    let titles: Vec<Value> = family.events_on("mom", day).await.iter().map(|event| event["title"].clone()).collect();
     assert_eq!(titles, ["Shopping"]);
 }
 
 /// R-FAM-93: a proposed event occupies its time, and other users see nothing else of it.
 #[tokio::test]
 async fn proposals_of_others_are_busy_and_tentative() {
-    let (family, day) = (served().await, sunday(3));
+    let (family, day) = (start_server().await, sunday(3));
     family.plan("mom", &soccer(day)).await;
     let paused = family.send("mom", &format!("Schedule chess for Emma on {day} at 2pm")).await;
     assert_eq!(paused["status"], "awaiting_user", "{paused}");
     let proposed = |user: &'static str| {
         let family = &family;
         async move {
-            let seen = family.on(user, day).await;
+            let seen = family.events_on(user, day).await;
             assert_eq!(seen.len(), 2, "{seen:?}");
             seen.into_iter().find(|event| event["is_tentative"] == true).unwrap()
         }
@@ -378,7 +378,7 @@ async fn proposals_of_others_are_busy_and_tentative() {
 /// R-FAM-95: the audit log is listed, newest first.
 #[tokio::test]
 async fn the_audit_log_is_listed_newest_first() {
-    let (family, day) = (served().await, sunday(3));
+    let (family, day) = (start_server().await, sunday(3));
     let path = path_of(&family.plan("mom", &soccer(day)).await);
     family.patch(&path, json!({ "user_id": "dad", "title": "Match" })).await;
     let (_, audit) = family.get("/audit?user_id=emma&limit=2").await;

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use crate::test_server::{pointers, served};
+use crate::test_server::{pointers, start_server};
 
 /// R-FAM-111, R-FAM-95, R-FAM-100: parents list, create, change and delete the objects of the family.
 #[tokio::test]
 async fn parents_manage_family_objects() {
-    let family = served().await;
+    let family = start_server().await;
     let rows = [
         ("members", json!({ "name": "Grandma", "role": "other" }), "grandma", json!({ "aliases": ["Nana"] })),
         ("resources", json!({ "name": "Bike", "type": "vehicle", "capacity": 1 }), "bike", json!({ "capacity": 2 })),
@@ -46,8 +46,8 @@ async fn parents_manage_family_objects() {
 /// R-FAM-68, R-FAM-95: an invalid object is rejected with the location of the error and the allowed values.
 #[tokio::test]
 async fn invalid_family_objects_are_rejected() {
-    let family = served().await;
-    let hurried =
+    let family = start_server().await;
+    let zero_duration =
         |minutes: u32| json!({ "name": "Rex", "role": "other", "preferences": { "default_minutes": minutes } });
     let rows = [
         ("members", json!({ "name": "Rex", "role": "dog" }), 422, "/role"),
@@ -55,8 +55,8 @@ async fn invalid_family_objects_are_rejected() {
         ("members", json!({ "name": "Rex", "role": "other", "legs": 4 }), 422, "/legs"),
         ("members", json!({ "id": "no id", "name": "Rex", "role": "other" }), 422, "/id"),
         ("members", json!({ "name": "Rex", "role": "other", "zone": "Mars/Base" }), 422, ""),
-        ("members", hurried(0), 422, "/preferences/default_minutes"),
-        ("members", hurried(528_481), 422, "/preferences/default_minutes"),
+        ("members", zero_duration(0), 422, "/preferences/default_minutes"),
+        ("members", zero_duration(528_481), 422, "/preferences/default_minutes"),
         ("resources", json!({ "name": "Bike", "type": "vehicle", "capacity": -1 }), 422, "/capacity"),
         ("rules", json!({ "name": "R", "kind": { "kind": "no_fun" }, "strength": "hard" }), 422, "/kind"),
         (
@@ -97,7 +97,7 @@ async fn invalid_family_objects_are_rejected() {
 /// R-FAM-95: an object that is referenced cannot be deleted, nor can the last parent.
 #[tokio::test]
 async fn referenced_objects_cannot_be_deleted() {
-    let family = crate::test_server::with(superstep_scheduler::sample::family()).await;
+    let family = crate::test_server::start_with_family(superstep_scheduler::sample::family()).await;
     for path in ["/members/emma", "/resources/car"] {
         let (status, problem) = family.delete(&format!("{path}?user_id=mom")).await;
         assert!(status == 409 && problem["detail"].as_str().unwrap().contains("still refers to it"), "{problem}");
@@ -112,7 +112,7 @@ async fn referenced_objects_cannot_be_deleted() {
 /// objects.
 #[tokio::test]
 async fn two_parents_change_the_family_at_once() {
-    let family = served().await;
+    let family = start_server().await;
     for round in 0..20 {
         let alias = json!({ "user_id": "mom", "aliases": [format!("Em {round}")] });
         let name = json!({ "user_id": "dad", "name": format!("Emma {round}") });

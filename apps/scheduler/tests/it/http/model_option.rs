@@ -13,11 +13,15 @@ use superstep_scheduler::sample;
 use superstep_scheduler::store::StoreLocation;
 use superstep_server::{ModelRegistry, ServerConfig, Storage};
 
-use crate::test_server::{Served, settings, soccer, started_with, sunday};
+use crate::test_server::{TestServer, settings, soccer, start_with_models, sunday};
 
-async fn with_models(models: ModelRegistry) -> Served {
-    started_with(settings(StoreLocation::Memory, sample::empty_family()), ServerConfig::new(Storage::memory()), models)
-        .await
+async fn with_models(models: ModelRegistry) -> TestServer {
+    start_with_models(
+        settings(StoreLocation::Memory, sample::empty_family()),
+        ServerConfig::new(Storage::memory()),
+        models,
+    )
+    .await
 }
 
 /// Returns a model parse of [`soccer`] at this hour.
@@ -69,7 +73,7 @@ async fn models_are_listed_or_rejected_by_name() {
     let (status, problem) = family.post("/events", event_body(day, "parrot")).await;
     assert_eq!(status, 422, "{problem}");
     assert!(problem["detail"].as_str().unwrap().contains("`parrot`"), "{problem}");
-    assert!(model.requests().is_empty() && family.on("mom", day).await.is_empty());
+    assert!(model.requests().is_empty() && family.events_on("mom", day).await.is_empty());
     let (_, response) = family.get("/settings?user_id=mom").await;
     assert_eq!(response["parser"], json!({ "label": "rule-based parser", "model": null }));
     let names: Vec<&Value> = response["models"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
@@ -119,7 +123,7 @@ async fn a_provider_parses_the_sentence() {
     assert_eq!((status, &done["status"]), (200, &json!("completed")), "{done}");
     let reasoning = done["agent_outputs"]["nl_parser"]["reasoning"].as_str().unwrap();
     assert!(reasoning.starts_with("language model "), "{reasoning}");
-    assert_eq!(family.on("mom", day).await.len(), 1);
+    assert_eq!(family.events_on("mom", day).await.len(), 1);
     let requests = provider.requests.lock().unwrap();
     let [(key, body)] = requests.as_slice() else { panic!("{requests:?}") };
     assert_eq!((key.as_str(), &body["response_format"]["type"]), ("Bearer k-1", &json!("json_schema")));
@@ -142,8 +146,8 @@ async fn a_name_is_added_over_http() {
     assert_eq!(family.get("/members?user_id=mom").await.1["members"].as_array().unwrap().len(), 3);
 
     let paused = family.send("mom", &text).await;
-    let strange = json!({ "fields": { "add": [{ "name": "Bob", "kind": "person" }] } });
-    assert_eq!(family.answer("mom", &paused, strange).await.0, 422);
+    let unknown_name = json!({ "fields": { "add": [{ "name": "Bob", "kind": "person" }] } });
+    assert_eq!(family.answer("mom", &paused, unknown_name).await.0, 422);
     let (status, done) = family.answer("mom", &paused, add).await;
     assert_eq!((status, &done["status"]), (200, &json!("completed")), "{done}");
     assert_eq!(done["result"]["event"]["participants"][0]["name"], "Zoe");

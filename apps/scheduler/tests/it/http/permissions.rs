@@ -10,7 +10,7 @@ use superstep_scheduler::calendar::{
 };
 use superstep_scheduler::sample;
 
-use crate::test_server::{Served, pointers, served, soccer, sunday, with};
+use crate::test_server::{TestServer, pointers, soccer, start_server, start_with_family, sunday};
 
 /// Formats a local time on a day with the offset of that day.
 fn at(day: Date, hour: i8, minute: i8) -> String {
@@ -55,17 +55,17 @@ fn resolutions_of(paused: &Value) -> &Vec<Value> {
 }
 
 fn find_resolution<'a>(paused: &'a Value, start: &str) -> &'a Value {
-    let is_it = |candidate: &&Value| candidate["description"].as_str().unwrap().starts_with(start);
-    resolutions_of(paused).iter().find(is_it).unwrap_or_else(|| panic!("no way `{start}`: {paused}"))
+    let is_match = |candidate: &&Value| candidate["description"].as_str().unwrap().starts_with(start);
+    resolutions_of(paused).iter().find(is_match).unwrap_or_else(|| panic!("no way `{start}`: {paused}"))
 }
 
 /// Returns the times of a day at which confirmed events use the car, earliest first.
-async fn drives(family: &Served, day: Date) -> Vec<(String, String)> {
+async fn drives(family: &TestServer, day: Date) -> Vec<(String, String)> {
     let has_car = |event: &&Value| {
         event["is_tentative"] == false && event["resources"].as_array().unwrap().iter().any(|one| one["id"] == "car")
     };
     let clock = |event: &Value, end: &str| event[end].as_str().unwrap()[11..16].to_owned();
-    let events = family.on("mom", day).await;
+    let events = family.events_on("mom", day).await;
     events.iter().filter(has_car).map(|event| (clock(event, "start"), clock(event, "end"))).collect()
 }
 
@@ -78,7 +78,7 @@ fn pair(from: &str, to: &str) -> (String, String) {
 #[tokio::test]
 async fn the_second_part_of_a_split_is_checked() {
     let day = sunday(3);
-    let family = with(snapshot_with([event("Dentist", ("mom", "emma"), day, (15, 16))])).await;
+    let family = start_with_family(snapshot_with([event("Dentist", ("mom", "emma"), day, (15, 16))])).await;
     let paused =
         family.send("mom", &format!("Schedule soccer for Emma on {day} from 14:00 to 15:30 with the car")).await;
     let split = find_resolution(&paused, "Split");
@@ -101,16 +101,16 @@ async fn the_second_part_of_a_split_is_checked_when_it_is_written() {
     let day = sunday(3);
     let mut snapshot = snapshot_with([event("Dentist", ("mom", "emma"), day, (15, 16))]);
     snapshot.apply(CalendarChange::Family(Family { always_ask: true, ..(*snapshot.family).clone() }));
-    let family = with(snapshot).await;
+    let family = start_with_family(snapshot).await;
     let paused =
         family.send("mom", &format!("Schedule soccer for Emma on {day} from 14:00 to 15:30 with the car")).await;
     let split = find_resolution(&paused, "Split")["resolution_id"].clone();
-    let (_, sure) = family.answer("mom", &paused, json!({ "resolution_id": split })).await;
-    assert_eq!(sure["waiting"]["kind"], "confirmation", "{sure}");
+    let (_, confirmation) = family.answer("mom", &paused, json!({ "resolution_id": split })).await;
+    assert_eq!(confirmation["waiting"]["kind"], "confirmation", "{confirmation}");
     let shopping = family.send("dad", &format!("Schedule shopping for Dad on {day} at 16:00 with the car")).await;
     let (_, shopping) = family.answer("dad", &shopping, json!({ "confirm": true })).await;
     assert_eq!(shopping["status"], "completed", "{shopping}");
-    let (_, reopened) = family.answer("mom", &sure, json!({ "confirm": true })).await;
+    let (_, reopened) = family.answer("mom", &confirmation, json!({ "confirm": true })).await;
     assert_eq!(
         (&reopened["status"], resolutions_of(&reopened).is_empty()),
         (&json!("awaiting_user"), false),
@@ -128,7 +128,7 @@ async fn an_edited_resolution_does_not_move_another_event_into_a_conflict() {
         event("Ballet", ("mom", "emma"), day, (17, 18)),
         in_private(event("Fitting", ("dad", "emma"), day, (10, 11))),
     ];
-    let family = with(snapshot_with(others)).await;
+    let family = start_with_family(snapshot_with(others)).await;
     let paused = family.send("mom", &soccer(day)).await;
     let moving = |id: &str, hour: i8| {
         json!({ "resolution": { "resolution_id": "res_1", "strategy": "move_event", "changes": [
@@ -154,7 +154,7 @@ async fn a_resolution_does_not_double_book_a_resource() {
     let day = sunday(3);
     let shopping = event("Shopping", ("dad", "dad"), day, (14, 15));
     let shopping = Event { resources: vec!["car".to_owned()], flexibility: Flexibility::Flexible, ..shopping };
-    let family = with(snapshot_with([shopping])).await;
+    let family = start_with_family(snapshot_with([shopping])).await;
     let paused = family.send("mom", &soccer(day)).await;
     let moving = find_resolution(&paused, "Move “Shopping”");
     assert!(moving["description"].as_str().unwrap().contains("3:00 pm to 4:00 pm"), "{moving}");
@@ -173,7 +173,7 @@ async fn a_change_conflicts_with_proposals_of_others() {
     let day = sunday(3);
     let shopping = event("Shopping", ("mom", "mom"), day, (10, 11));
     let shopping = Event { resources: vec!["car".to_owned()], ..shopping };
-    let family = with(snapshot_with([shopping, event("Dentist", ("mom", "emma"), day, (14, 15))])).await;
+    let family = start_with_family(snapshot_with([shopping, event("Dentist", ("mom", "emma"), day, (14, 15))])).await;
     let soccer = family.send("dad", &soccer(day)).await;
     assert!(!resolutions_of(&soccer).is_empty());
     let paused = family.send("mom", "Move the shopping to 2pm").await;
@@ -196,10 +196,11 @@ fn dancing(day: Date) -> Event {
 async fn permission_for_one_occurrence_does_not_extend_to_the_series() {
     let (day, next) = (sunday(3), sunday(4));
     let series = in_private(dancing(day));
-    let of = RecurrenceOverride { series: series.id.clone(), start: day.at(15, 0, 0, 0) };
+    let replaced = RecurrenceOverride { series: series.id.clone(), start: day.at(15, 0, 0, 0) };
     let moved = in_private(event("Moved", ("mom", "dad"), day, (18, 19)));
-    let moved = Event { recurrence_override: Some(of), title: "Dancing".to_owned(), uid: series.uid.clone(), ..moved };
-    let family = with(snapshot_with([series, moved])).await;
+    let moved =
+        Event { recurrence_override: Some(replaced), title: "Dancing".to_owned(), uid: series.uid.clone(), ..moved };
+    let family = start_with_family(snapshot_with([series, moved])).await;
     for which in ["all", "following"] {
         let (status, problem) = family.delete(&format!("/events/moved?user_id=dad&which={which}")).await;
         assert_eq!(status, 403, "{which}: {problem}");
@@ -212,7 +213,7 @@ async fn permission_for_one_occurrence_does_not_extend_to_the_series() {
         family.answer("dad", &paused, json!({ "confirm": true })).await;
     }
     let titles = async |day: Date| -> Vec<Value> {
-        family.on("mom", day).await.iter().map(|one| one["title"].clone()).collect()
+        family.events_on("mom", day).await.iter().map(|one| one["title"].clone()).collect()
     };
     assert_eq!((titles(day).await, titles(next).await), (vec![json!("Dancing")], vec![json!("Dancing")]));
     let (status, changed) = family.patch("/events/moved", json!({ "user_id": "dad", "title": "Tango" })).await;
@@ -225,7 +226,7 @@ async fn permission_for_one_occurrence_does_not_extend_to_the_series() {
 #[tokio::test]
 async fn an_import_cannot_change_an_occurrence_of_another_member() {
     let day = sunday(3);
-    let family = with(snapshot_with([dancing(day)])).await;
+    let family = start_with_family(snapshot_with([dancing(day)])).await;
     let date = day.to_string().replace('-', "");
     let file = format!(
         "BEGIN:VCALENDAR\r\nVERSION:2.0\r\nPRODID:-//t//t//EN\r\nBEGIN:VEVENT\r\nUID:Dancing@test\r\n\
@@ -234,7 +235,7 @@ async fn an_import_cannot_change_an_occurrence_of_another_member() {
         zone = sample::ZONE,
     );
     let bring = async |user: &str| -> Value {
-        family.bring(&format!("user_id={user}"), file.clone()).await.json().await.unwrap()
+        family.import_file(&format!("user_id={user}"), file.clone()).await.json().await.unwrap()
     };
     let emmas = bring("emma").await;
     assert_eq!(emmas["created"], 0, "{emmas}");
@@ -242,16 +243,20 @@ async fn an_import_cannot_change_an_occurrence_of_another_member() {
         emmas["skipped"][0]["reason"].as_str().unwrap().contains("do not have permission to change the event"),
         "{emmas}"
     );
-    assert_eq!(family.on("mom", day).await[0]["title"], "Dancing");
-    let moms = bring("mom").await;
-    assert_eq!((&moms["created"], &family.on("mom", day).await[0]["title"]), (&json!(1), &json!("Mine")), "{moms}");
+    assert_eq!(family.events_on("mom", day).await[0]["title"], "Dancing");
+    let of_mom = bring("mom").await;
+    assert_eq!(
+        (&of_mom["created"], &family.events_on("mom", day).await[0]["title"]),
+        (&json!(1), &json!("Mine")),
+        "{of_mom}"
+    );
 }
 
 /// R-FAM-93, R-FAM-95: the audit log does not reveal proposals to other members.
 #[tokio::test]
 async fn the_audit_log_does_not_reveal_proposals() {
     let day = sunday(3);
-    let family = with(snapshot_with([event("Dentist", ("mom", "emma"), day, (14, 15))])).await;
+    let family = start_with_family(snapshot_with([event("Dentist", ("mom", "emma"), day, (14, 15))])).await;
     let paused = family.send("dad", &soccer(day)).await;
     assert!(!resolutions_of(&paused).is_empty());
     let newest = async |user: &str| -> String {
@@ -280,7 +285,7 @@ async fn the_name_of_a_private_calendar_is_its_owners() {
     };
     snapshot.apply(calendar("surprises", "Surprises", Visibility::Private));
     snapshot.apply(calendar("garden", "Garden", Visibility::Family));
-    let family = with(snapshot).await;
+    let family = start_with_family(snapshot).await;
     for (user, is_visible) in [("mom", true), ("dad", false), ("emma", false)] {
         let audit = family.get(&format!("/audit?user_id={user}")).await.1.to_string();
         assert_eq!(audit.contains("Surprises"), is_visible, "{user}: {audit}");
@@ -293,7 +298,7 @@ async fn the_name_of_a_private_calendar_is_its_owners() {
 #[tokio::test]
 async fn undoing_the_creation_of_a_used_resource_is_rejected() {
     let day = sunday(3);
-    let family = with(snapshot_with([event("Ride", ("dad", "dad"), day, (14, 15))])).await;
+    let family = start_with_family(snapshot_with([event("Ride", ("dad", "dad"), day, (14, 15))])).await;
     let bike = json!({ "user_id": "mom", "name": "Bike", "type": "vehicle", "capacity": 1 });
     assert_eq!(family.post("/resources", bike).await.0, 201);
     assert_eq!(family.patch("/events/ride", json!({ "user_id": "dad", "resources": ["bike"] })).await.0, 200);
@@ -306,7 +311,7 @@ async fn undoing_the_creation_of_a_used_resource_is_rejected() {
 #[tokio::test]
 async fn an_invalid_answer_is_rejected() {
     let day = sunday(3);
-    let family = with(snapshot_with([event("Dentist", ("mom", "emma"), day, (14, 15))])).await;
+    let family = start_with_family(snapshot_with([event("Dentist", ("mom", "emma"), day, (14, 15))])).await;
     let paused = family.send("mom", &soccer(day)).await;
     let id = resolutions_of(&paused)[0]["changes"][0]["event_id"].clone();
     let moving = |resolution: &str, strategy: &str, to: &str| {
@@ -342,7 +347,7 @@ async fn an_invalid_answer_is_rejected() {
 /// their location, and the question stays open.
 #[tokio::test]
 async fn an_invalid_field_is_rejected() {
-    let family = served().await;
+    let family = start_server().await;
     let paused = family.send("mom", "Schedule soccer for Emma").await;
     let rows = [
         (json!({ "start_time": "tomorrow" }), "start_time"),
@@ -367,7 +372,7 @@ async fn an_invalid_field_is_rejected() {
 async fn natural_language_does_not_reach_invisible_events() {
     let day = sunday(3);
     let party = in_private(event("Jubilee banquet", ("mom", "mom"), day, (15, 16)));
-    let family = with(snapshot_with([Event { id: "secret".to_owned(), ..party }])).await;
+    let family = start_with_family(snapshot_with([Event { id: "secret".to_owned(), ..party }])).await;
     let rows = [
         "cancel the banquet".to_owned(),
         "Move the banquet to 5pm".to_owned(),
@@ -391,8 +396,8 @@ async fn natural_language_does_not_reach_invisible_events() {
         let (_, response) = family.post("/query", json!({ "text": "When is the banquet?", "user_id": user })).await;
         assert!(!response.to_string().contains("Jubilee"), "{response}");
     }
-    let is_it = |event: &&Value| event["event_id"] == "secret";
-    assert_eq!(family.on("mom", day).await.iter().find(is_it).unwrap()["title"], "Jubilee banquet");
+    let is_match = |event: &&Value| event["event_id"] == "secret";
+    assert_eq!(family.events_on("mom", day).await.iter().find(is_match).unwrap()["title"], "Jubilee banquet");
     let response = family.send("mom", "cancel the jubilee banquet").await;
     assert_eq!(response["result"]["action"], "cancelled", "{response}");
 }
@@ -404,13 +409,14 @@ async fn an_invisible_moved_occurrence_does_not_reappear() {
     let day = sunday(3);
     let both = ["mom", "dad"].map(|id| Participant { member: id.to_owned(), is_required: true });
     let series = Event { participants: both.to_vec(), ..in_private(dancing(day)) };
-    let of = RecurrenceOverride { series: series.id.clone(), start: day.at(15, 0, 0, 0) };
+    let replaced = RecurrenceOverride { series: series.id.clone(), start: day.at(15, 0, 0, 0) };
     let moved = in_private(event("Moved", ("mom", "mom"), day, (18, 19)));
-    let moved = Event { recurrence_override: Some(of), title: "Dancing".to_owned(), uid: series.uid.clone(), ..moved };
-    let family = with(snapshot_with([series, moved])).await;
+    let moved =
+        Event { recurrence_override: Some(replaced), title: "Dancing".to_owned(), uid: series.uid.clone(), ..moved };
+    let family = start_with_family(snapshot_with([series, moved])).await;
     let paused = family.send("dad", &format!("Cancel dancing on {day}")).await;
     assert_eq!(paused["status"], "awaiting_user", "{paused}");
-    assert_eq!(family.on("mom", day).await[0]["event_id"], "moved");
+    assert_eq!(family.events_on("mom", day).await[0]["event_id"], "moved");
 }
 
 /// R-FAM-109: Mom moves Dad's event onto a private event of Dad: the response says that Dad is
@@ -421,16 +427,16 @@ async fn private_events_of_the_owner_are_not_revealed_to_the_requester() {
     let secret = in_private(event("Oncologist", ("dad", "dad"), day, (15, 16)));
     let haircut = event("Haircut", ("dad", "dad"), day, (10, 11));
     let secret = Event { priority: Priority::Low, flexibility: Flexibility::Flexible, ..secret };
-    let family = with(snapshot_with([haircut, secret])).await;
-    let (moms, dads) =
+    let family = start_with_family(snapshot_with([haircut, secret])).await;
+    let (of_mom, of_dad) =
         (family.send("mom", "Move the haircut to 3pm").await, family.send("dad", "Move the haircut to 3pm").await);
-    assert_eq!(moms["waiting"]["conflicts"][0]["conflicting_event_title"], "busy", "{moms}");
-    assert!(!moms.to_string().contains("Oncologist"), "{moms}");
+    assert_eq!(of_mom["waiting"]["conflicts"][0]["conflicting_event_title"], "busy", "{of_mom}");
+    assert!(!of_mom.to_string().contains("Oncologist"), "{of_mom}");
     let touches = |resolution: &&Value| {
         resolution["changes"].as_array().unwrap().iter().any(|one| one["event_id"] == "oncologist")
     };
-    assert_eq!(resolutions_of(&moms).iter().filter(touches).count(), 0, "{moms}");
-    assert!(resolutions_of(&dads).iter().filter(touches).count() > 0, "{dads}");
+    assert_eq!(resolutions_of(&of_mom).iter().filter(touches).count(), 0, "{of_mom}");
+    assert!(resolutions_of(&of_dad).iter().filter(touches).count() > 0, "{of_dad}");
 }
 
 /// R-FAM-107: a parent who changes Emma's event has the parent's permissions.
@@ -439,13 +445,17 @@ async fn a_request_uses_the_permissions_of_the_requester() {
     let day = sunday(3);
     let chess = event("Chess", ("dad", "emma"), day, (15, 16));
     let chess = Event { flexibility: Flexibility::Flexible, ..chess };
-    let family = with(snapshot_with([event("Ballet", ("emma", "emma"), day, (10, 11)), chess])).await;
+    let family = start_with_family(snapshot_with([event("Ballet", ("emma", "emma"), day, (10, 11)), chess])).await;
     let paused = family.send("mom", "Move the ballet to 3pm").await;
     let id = find_resolution(&paused, "Move “Chess”")["resolution_id"].clone();
     let (_, done) = family.answer("mom", &paused, json!({ "resolution_id": id })).await;
     assert_eq!(done["status"], "completed", "{done}");
-    let starts: Vec<String> =
-        family.on("mom", day).await.iter().map(|one| one["start"].as_str().unwrap()[11..16].to_owned()).collect();
+    let starts: Vec<String> = family
+        .events_on("mom", day)
+        .await
+        .iter()
+        .map(|one| one["start"].as_str().unwrap()[11..16].to_owned())
+        .collect();
     assert_eq!(starts, ["15:00", "16:00"]);
 }
 
@@ -454,7 +464,7 @@ async fn a_request_uses_the_permissions_of_the_requester() {
 async fn a_fit_query_for_a_day_checks_one_hour() {
     let day = sunday(3);
     let query = async |busy: (u8, u8), text: &str| {
-        let family = with(snapshot_with([event("Trip", ("dad", "dad"), day, busy)])).await;
+        let family = start_with_family(snapshot_with([event("Trip", ("dad", "dad"), day, busy)])).await;
         let (status, response) = family.post("/query", json!({ "text": text, "user_id": "dad" })).await;
         assert_eq!((status, &response["status"]), (200, &json!("completed")), "{text}: {response}");
         assert_eq!(response["understood"]["data"]["title"], "Haircut", "{response}");
@@ -486,7 +496,7 @@ async fn sentences_use_the_time_zone_of_the_requester() {
         ..snapshot.members["dad"].as_ref().clone()
     }));
     snapshot.apply(CalendarChange::Event(Box::new(event("Dentist", ("mom", "emma"), day, (14, 15)))));
-    let family = with(snapshot).await;
+    let family = start_with_family(snapshot).await;
     let clock = |hour: i8| {
         let here = day.at(hour, 0, 0, 0).to_zoned(TimeZone::get(sample::ZONE).unwrap()).unwrap();
         here.with_time_zone(TimeZone::get(zone).unwrap()).strftime("%-I:%M %P").to_string()

@@ -125,9 +125,9 @@ fn private_events_are_busy_for_others() {
                 LOCATION:Bakery\nDESCRIPTION:Cake\nX-NOTE:candles\nPRIORITY:1\nATTENDEE;CN=Dad:mailto:dad@x.example";
     let imported = import(event(file), &snapshot, now(), "diary", "mom").unwrap();
     imported.changes.into_iter().for_each(|change| snapshot.apply(change));
-    let seen = |reader| export(&snapshot, &ExportOptions { reader, calendar: None }).unwrap();
+    let export_for = |audience| export(&snapshot, &ExportOptions { audience, calendar: None }).unwrap();
     for reader in [ExportAudience::Public, ExportAudience::Member("emma".into())] {
-        let text = seen(reader);
+        let text = export_for(reader);
         for secret in ["Surprise", "Bakery", "Cake", "candles", "secret@x", "Dad", "PRIORITY"] {
             assert!(!text.contains(secret), "{secret} in {text}");
         }
@@ -137,11 +137,11 @@ fn private_events_are_busy_for_others() {
     for reader in
         [ExportAudience::FullBackup, ExportAudience::Member("mom".into()), ExportAudience::Member("dad".into())]
     {
-        assert!(seen(reader).contains("SUMMARY:Surprise\r\n"));
+        assert!(export_for(reader).contains("SUMMARY:Surprise\r\n"));
     }
     assert_eq!(snapshot.calendars["diary"].visibility, Visibility::Private);
     let family =
-        export(&snapshot, &ExportOptions { reader: ExportAudience::FullBackup, calendar: Some("family".into()) })
+        export(&snapshot, &ExportOptions { audience: ExportAudience::FullBackup, calendar: Some("family".into()) })
             .unwrap();
     assert!(!family.contains("VEVENT"));
 }

@@ -237,8 +237,11 @@ fn no_instance_is_left_of_an_older_version() {
         part(&format!("UID:p@x\n{times}\nSEQUENCE:{sequence}\nSUMMARY:{title}"))
     };
     let moved = |day: u8| {
-        let of = format!("RECURRENCE-ID;TZID=America/New_York:202601{day}T170000");
-        part(&format!("UID:p@x\n{of}\nDTSTART:202601{}T220000Z\nDURATION:PT1H\nSUMMARY:Moved {day}", day + 1))
+        let recurrence_id = format!("RECURRENCE-ID;TZID=America/New_York:202601{day}T170000");
+        part(&format!(
+            "UID:p@x\n{recurrence_id}\nDTSTART:202601{}T220000Z\nDURATION:PT1H\nSUMMARY:Moved {day}",
+            day + 1
+        ))
     };
     let mut snapshot = millers();
     take(&mut snapshot, super::calendar(&[series(17, 0, "Piano"), moved(13), moved(20)].concat()));
@@ -313,7 +316,7 @@ fn attendees_are_matched_with_members() {
         let actual =
             dentist.participants.first().map(|participant| (participant.member.as_str(), participant.is_required));
         assert_eq!(actual, expected, "{line}");
-        assert!(dentist.preserved_properties.iter().any(|kept| kept == line), "{line} is kept");
+        assert!(dentist.preserved_properties.iter().any(|preserved| preserved == line), "{line} is kept");
     }
 }
 

@@ -125,9 +125,10 @@ prop_compose! {
         left_out in prop::collection::btree_set(local_time(), 0..4),
         added in prop::collection::btree_set(local_time(), 0..4),
     ) -> Option<Recurrence> {
-        let on_day = |walls: std::collections::BTreeSet<DateTime>| -> Vec<DateTime> {
-            let walls = walls.into_iter().map(|wall| real(&zone, wall.date().to_datetime(start.time())));
-            walls.collect::<BTreeSet<_>>().into_iter().collect()
+        let on_day = |local_times: std::collections::BTreeSet<DateTime>| -> Vec<DateTime> {
+            let at_start_time = |local_time: DateTime| real(&zone, local_time.date().to_datetime(start.time()));
+            let local_times = local_times.into_iter().map(at_start_time);
+            local_times.collect::<BTreeSet<_>>().into_iter().collect()
         };
         let recurrence = Recurrence { rule: rule.to_owned(), exdates: on_day(left_out), rdates: on_day(added) };
         let is_any = !rule.is_empty() || !recurrence.exdates.is_empty() || !recurrence.rdates.is_empty();
@@ -200,18 +201,18 @@ fn build_event(
 }
 
 /// Returns the events without their ids, for comparison.
-fn plain(snapshot: &CalendarSnapshot) -> Vec<Event> {
+fn without_timestamps(snapshot: &CalendarSnapshot) -> Vec<Event> {
     let mut events: Vec<Event> = snapshot.events.values().map(|event| (**event).clone()).collect();
     for event in &mut events {
         event.id.clear();
         event.preserved_properties.sort_unstable();
-        if let Some(of) = &mut event.recurrence_override {
-            of.series.clear();
+        if let Some(replaced) = &mut event.recurrence_override {
+            replaced.series.clear();
         }
     }
     events.sort_by(|a, b| {
-        (&a.uid, &a.recurrence_override.as_ref().map(|of| of.start))
-            .cmp(&(&b.uid, &b.recurrence_override.as_ref().map(|of| of.start)))
+        (&a.uid, &a.recurrence_override.as_ref().map(|replaced| replaced.start))
+            .cmp(&(&b.uid, &b.recurrence_override.as_ref().map(|replaced| replaced.start)))
     });
     events
 }
@@ -221,9 +222,11 @@ proptest! {
 
     /// R-FAM-99: exported events are imported unchanged, by the same family and by another one.
     #[test]
-    fn events_survive_writing_and_reading(made in prop::collection::vec((any_event(), any_event(), any::<bool>()), 1..5)) {
+    fn events_survive_writing_and_reading(
+        generated in prop::collection::vec((any_event(), any_event(), any::<bool>()), 1..5)
+    ) {
         let mut snapshot = millers();
-        for (number, (mut event, mut other, is_series)) in made.into_iter().enumerate() {
+        for (number, (mut event, mut other, is_series)) in generated.into_iter().enumerate() {
             event.uid = format!("event {number}; with, signs\\@x");
             event.id = format!("e{number}");
             if is_series {
@@ -235,12 +238,12 @@ proptest! {
             snapshot.apply(CalendarChange::Event(Box::new(event)));
         }
         let text = written(&snapshot);
-        let again = read(&snapshot, &text);
-        prop_assert_eq!(&again.report.problems, &[]);
-        prop_assert_eq!(again.changes, []);
+        let reread = read(&snapshot, &text);
+        prop_assert_eq!(&reread.report.problems, &[]);
+        prop_assert_eq!(reread.changes, []);
         let mut empty = millers();
         prop_assert_eq!(take(&mut empty, &text).report.created.len(), snapshot.events.len());
-        prop_assert_eq!(plain(&empty), plain(&snapshot));
+        prop_assert_eq!(without_timestamps(&empty), without_timestamps(&snapshot));
         prop_assert_eq!(written(&empty), text);
     }
 }

@@ -15,9 +15,9 @@ fn piano() -> Event {
 
 /// Creates an override that moves the lesson of the following week to Wednesday.
 fn moved() -> Event {
-    let of = RecurrenceOverride { series: "piano".to_owned(), start: "2026-01-13T17:00:00".parse().unwrap() };
+    let replaced = RecurrenceOverride { series: "piano".to_owned(), start: "2026-01-13T17:00:00".parse().unwrap() };
     let event = event("moved", "Piano", ("2026-01-14T15:00:00-05:00", "2026-01-14T16:00:00-05:00"));
-    Event { uid: "piano".to_owned(), recurrence_override: Some(of), ..event }
+    Event { uid: "piano".to_owned(), recurrence_override: Some(replaced), ..event }
 }
 
 fn rule(event: &Event) -> &Recurrence {
@@ -50,7 +50,7 @@ async fn moving_a_moved_lesson_affects_no_other() {
 /// R-FAM-98: occurrences following a moved lesson get the requested time on their own day, and so does the moved
 /// lesson.
 #[tokio::test]
-async fn those_that_follow_a_moved_lesson_keep_their_day() {
+async fn following_occurrences_of_a_moved_lesson_keep_their_day() {
     let stage = Stage::new(vec![piano(), moved()]).await;
     check_done(&stage.send("Move piano on Wednesday and all following to 6pm").await.state);
     let snapshot = stage.snapshot().await;
@@ -72,7 +72,7 @@ async fn those_that_follow_a_moved_lesson_keep_their_day() {
 
 /// R-FAM-98, R-FAM-127: if all lessons are selected through a moved one, every lesson gets the requested time.
 #[tokio::test]
-async fn all_are_moved_by_the_one_that_was_moved() {
+async fn moving_all_through_a_moved_instance_sets_the_requested_time() {
     let later = Event { span: span("2026-01-13T18:00:00-05:00", "2026-01-13T19:00:00-05:00"), ..moved() };
     let recital = event("recital", "Piano", ("2026-01-17T10:00:00-05:00", "2026-01-17T11:00:00-05:00"));
     let stage = Stage::new(vec![piano(), later, recital.clone()]).await;
@@ -87,7 +87,7 @@ async fn all_are_moved_by_the_one_that_was_moved() {
 
 /// R-FAM-98: all occurrences of a running series shift equally in local time, including past and excluded ones.
 #[tokio::test]
-async fn all_of_a_running_series_move_as_far() {
+async fn all_occurrences_of_a_running_series_shift_equally() {
     let stage = Stage::new(vec![piano(), moved()]).await;
     let done = stage.send("Move all piano lessons to 6pm").await;
     check_done(&done.state);
@@ -97,8 +97,8 @@ async fn all_of_a_running_series_move_as_far() {
     assert_eq!(series.span, span("2025-12-02T18:00:00-05:00", "2025-12-02T19:00:00-05:00"));
     assert_eq!(rule(series).rule, "FREQ=WEEKLY;COUNT=20;BYDAY=TU");
     assert_eq!(rule(series).exdates, ["2025-12-23T18:00:00".parse().unwrap()]);
-    let of = snapshot.events["moved"].recurrence_override.as_ref().unwrap();
-    assert_eq!(of.start, "2026-01-13T18:00:00".parse().unwrap());
+    let replaced = snapshot.events["moved"].recurrence_override.as_ref().unwrap();
+    assert_eq!(replaced.start, "2026-01-13T18:00:00".parse().unwrap());
 }
 
 /// R-FAM-98: the result names the next regular occurrence of a moved series, not the first, which is overridden.
@@ -133,7 +133,7 @@ async fn adding_a_participant_to_a_series_moves_nothing() {
 
 /// R-FAM-98, R-FAM-96: a split-off tail keeps the remaining count and days, without cancelled occurrences.
 #[tokio::test]
-async fn those_that_follow_keep_their_rule() {
+async fn following_occurrences_keep_their_rule() {
     let mut series = piano();
     series.recurrence.as_mut().unwrap().exdates.push("2026-01-27T17:00:00".parse().unwrap());
     let stage = Stage::new(vec![series]).await;
@@ -247,7 +247,7 @@ async fn a_series_moved_by_another_member_is_not_moved_twice() {
         let first = span("2025-12-02T17:30:00-05:00", "2025-12-02T18:30:00-05:00");
         Ok(vec![CalendarChange::Event(Box::new(Event { span: first, ..(*snapshot.events["piano"]).clone() }))])
     };
-    stage.home.store.change(&stage.home.family_id, "dad", "edit", later).await.unwrap();
+    stage.context.store.change(&stage.context.family_id, "dad", "edit", later).await.unwrap();
     let done = stage.answer(json!({ "confirm": true })).await;
     assert_eq!(done.state.workflow_status, WorkflowStatus::Failed);
     assert_eq!(stage.snapshot().await.events["piano"].span.start, time("2025-12-02T17:30:00-05:00"));

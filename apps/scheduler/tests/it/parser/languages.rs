@@ -131,16 +131,16 @@ proptest! {
     #[test]
     fn any_text_gives_a_valid_parse(text in prop_oneof![words(), any::<String>()]) {
         for snapshot in [sample::empty_family(), sample::family()] {
-            let understood = read_on(&snapshot, &text);
-            let confidence = understood.confidence.value();
+            let parsed = read_on(&snapshot, &text);
+            let confidence = parsed.confidence.value();
             prop_assert!((0.05..=0.99).contains(&confidence));
-            if let (Some(start), Some(end)) = (understood.data.start_time, understood.data.end_time) {
+            if let (Some(start), Some(end)) = (parsed.data.start_time, parsed.data.end_time) {
                 prop_assert!(start < end, "{start} {end}");
             }
-            let is_said = |found: &superstep_scheduler::parser::ParsedSpan| found.part == superstep_scheduler::parser::SpanKind::Title || text.contains(&found.text);
-            prop_assert!(understood.spans.iter().all(is_said));
+            let is_in_text = |span: &superstep_scheduler::parser::ParsedSpan| span.part == superstep_scheduler::parser::SpanKind::Title || text.contains(&span.text);
+            prop_assert!(parsed.spans.iter().all(is_in_text));
             // Parsing is deterministic.
-            prop_assert_eq!(read_on(&snapshot, &text), understood);
+            prop_assert_eq!(read_on(&snapshot, &text), parsed);
         }
     }
 }

@@ -51,8 +51,8 @@ on_both! {
         }
         calendars.change("smith", "mom", "add", |_| Ok(vec![put(soccer())])).await.unwrap();
         let sold = vec![CalendarChange::RemoveResource("car".to_owned())];
-        let refused = calendars.change("smith", "mom", "sell", |_| Ok(sold)).await;
-        assert!(refused.unwrap_err().message().contains("event `soccer`"));
+        let result = calendars.change("smith", "mom", "sell", |_| Ok(sold)).await;
+        assert!(result.unwrap_err().message().contains("event `soccer`"));
         let snapshot = location.open(CalendarStore::options()).await.unwrap().snapshot("smith").await.unwrap();
         assert_eq!((snapshot.revision, snapshot.members.len(), snapshot.resources.len()), (2, 3, 2));
     }
@@ -61,8 +61,8 @@ on_both! {
     #[tokio::test]
     async fn families_are_apart_and_made_once(location: TestLocation) {
         let calendars = open_smiths(&location, CalendarStore::options()).await;
-        let again = calendars.create_family("dad", smiths(), Vec::new()).await.unwrap_err();
-        assert_eq!((again.code(), again.http_status()), (ErrorCode::InputInvalid, 422));
+        let error = calendars.create_family("dad", smiths(), Vec::new()).await.unwrap_err();
+        assert_eq!((error.code(), error.http_status()), (ErrorCode::InputInvalid, 422));
         let jones = Family { id: "jones".to_owned(), ..smiths() };
         calendars.create_family("mom", jones, family_objects()).await.unwrap();
         calendars.change("jones", "mom", "add", |_| Ok(vec![put(soccer())])).await.unwrap();
@@ -73,8 +73,8 @@ on_both! {
         assert_eq!(unknown.unwrap_err().code(), ErrorCode::NotFound);
         // A failed creation leaves no data.
         let brown = Family { id: "brown".to_owned(), ..smiths() };
-        let refused = calendars.create_family("mom", brown.clone(), vec![put(soccer())]).await.unwrap_err();
-        assert_eq!(refused.code(), ErrorCode::TypeMismatch);
+        let result = calendars.create_family("mom", brown.clone(), vec![put(soccer())]).await.unwrap_err();
+        assert_eq!(result.code(), ErrorCode::TypeMismatch);
         assert_eq!(calendars.create_family("mom", brown, Vec::new()).await.unwrap().snapshot.revision, 1);
     }
 }

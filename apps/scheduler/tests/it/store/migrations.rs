@@ -46,12 +46,12 @@ on_both! {
     #[tokio::test]
     async fn the_tables_have_foreign_keys(location: TestLocation) {
         drop(open_smiths(&location, CalendarStore::options()).await);
-        let found = match &location {
+        let statement = match &location {
             TestLocation::Sqlite(_) => "SELECT count(*) FROM sqlite_schema s, pragma_foreign_key_list(s.name) f \
                 WHERE f.seq = 0",
             TestLocation::Postgres { .. } => "SELECT count(*) FROM pg_constraint WHERE contype = 'f' \
                 AND connamespace = current_schema()::regnamespace",
         };
-        assert_eq!(location.value(found), "14");
+        assert_eq!(location.value(statement), "14");
     }
 }

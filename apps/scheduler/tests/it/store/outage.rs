@@ -34,16 +34,16 @@ async fn add(calendars: &CalendarStore, id: &str) -> superstep::Result<usize> {
 #[tokio::test]
 async fn a_locked_file_is_retried_and_then_reported() {
     let location = TestLocation::sqlite();
-    let patient = open_smiths(&location, CalendarStore::options().timeout(LONG_RETRY_TIMEOUT)).await;
+    let calendars = open_smiths(&location, CalendarStore::options().timeout(LONG_RETRY_TIMEOUT)).await;
     let failing = location.open(CalendarStore::options().timeout(RETRY_TIMEOUT)).await.unwrap();
     let TestLocation::Sqlite(path) = &location else { panic!("no file") };
     let holder = Connection::open(path).unwrap();
     holder.execute_batch("BEGIN IMMEDIATE").unwrap();
     let started = Instant::now();
     check_outage(&add(&failing, "soccer").await.unwrap_err(), started);
-    assert_eq!(patient.snapshot("smith").await.unwrap().revision, 1);
+    assert_eq!(calendars.snapshot("smith").await.unwrap().revision, 1);
     // If the lock is released in time, the change succeeds.
-    let (added, ()) = tokio::join!(add(&patient, "soccer"), async {
+    let (added, ()) = tokio::join!(add(&calendars, "soccer"), async {
         tokio::time::sleep(RETRY_TIMEOUT / 2).await;
         holder.execute_batch("COMMIT").unwrap();
     });
@@ -56,7 +56,7 @@ async fn a_locked_file_is_retried_and_then_reported() {
 #[tokio::test]
 async fn a_missing_file_is_reported() {
     let location = TestLocation::sqlite();
-    let patient = open_smiths(&location, CalendarStore::options().timeout(LONG_RETRY_TIMEOUT)).await;
+    let calendars = open_smiths(&location, CalendarStore::options().timeout(LONG_RETRY_TIMEOUT)).await;
     let failing = location.open(CalendarStore::options().timeout(RETRY_TIMEOUT)).await.unwrap();
     let TestLocation::Sqlite(path) = &location else { panic!("no file") };
     let away = path.with_extension("away");
@@ -67,7 +67,7 @@ async fn a_missing_file_is_reported() {
     check_outage(&failing.snapshot("smith").await.unwrap_err(), started);
     assert!(!path.exists());
     std::fs::rename(&away, path).unwrap();
-    assert_eq!(add(&patient, "soccer").await.unwrap(), 1);
+    assert_eq!(add(&calendars, "soccer").await.unwrap(), 1);
     let error = CalendarStore::open_sqlite(path.join("below")).await.unwrap_err();
     assert_eq!((error.code(), error.http_status()), (ErrorCode::StoreUnavailable, 503), "{error:?}");
 }
@@ -86,7 +86,7 @@ async fn a_change_succeeds_after_one_that_panicked() {
 #[tokio::test]
 async fn a_locked_family_is_retried_and_then_reported() {
     let location = TestLocation::postgres();
-    let patient = open_smiths(&location, CalendarStore::options().timeout(LONG_RETRY_TIMEOUT)).await;
+    let calendars = open_smiths(&location, CalendarStore::options().timeout(LONG_RETRY_TIMEOUT)).await;
     let failing = location.open(CalendarStore::options().timeout(RETRY_TIMEOUT)).await.unwrap();
     let TestLocation::Postgres { cluster, schema } = &location else { panic!("no server") };
     // The lock is held until the session is terminated: a fixed time might elapse before the store waits for it.
@@ -102,19 +102,19 @@ async fn a_locked_family_is_retried_and_then_reported() {
     }
     let started = Instant::now();
     check_outage(&add(&failing, "soccer").await.unwrap_err(), started);
-    assert_eq!(patient.snapshot("smith").await.unwrap().revision, 1);
+    assert_eq!(calendars.snapshot("smith").await.unwrap().revision, 1);
     assert_eq!(location.value(&format!("SELECT pg_terminate_backend(pid) {holding}")), "t");
     assert!(holder.join().unwrap().is_err(), "the lock was held until its session was terminated");
-    assert_eq!(add(&patient, "soccer").await.unwrap(), 1);
+    assert_eq!(add(&calendars, "soccer").await.unwrap(), 1);
 }
 
 /// R-FAM-132: a killed server is a 503, and nothing is written partially; after a restart the store continues.
 #[tokio::test]
 async fn a_killed_server_is_reported_and_reconnected() {
     let server = TempPostgresServer::start().unwrap();
-    let patient = CalendarStore::options().timeout(LONG_RETRY_TIMEOUT).open_postgres(&server.url()).await.unwrap();
-    patient.create_family("mom", smiths(), family_objects()).await.unwrap();
-    add(&patient, "before").await.unwrap();
+    let calendars = CalendarStore::options().timeout(LONG_RETRY_TIMEOUT).open_postgres(&server.url()).await.unwrap();
+    calendars.create_family("mom", smiths(), family_objects()).await.unwrap();
+    add(&calendars, "before").await.unwrap();
     let failing = CalendarStore::options().timeout(RETRY_TIMEOUT).open_postgres(&server.url()).await.unwrap();
     server.kill().unwrap();
     let started = Instant::now();
@@ -122,9 +122,9 @@ async fn a_killed_server_is_reported_and_reconnected() {
     let started = Instant::now();
     check_outage(&failing.snapshot("smith").await.unwrap_err(), started);
     server.restart().unwrap();
-    let snapshot = patient.snapshot("smith").await.unwrap();
+    let snapshot = calendars.snapshot("smith").await.unwrap();
     assert_eq!((snapshot.revision, snapshot.events.len(), snapshot.events.contains_key("before")), (2, 1, true));
-    assert_eq!(add(&patient, "after").await.unwrap(), 2);
+    assert_eq!(add(&calendars, "after").await.unwrap(), 2);
     let counts = "SELECT (SELECT count(*) FROM superstep_scheduler.events) = 2, \
                   (SELECT max(revision) FROM superstep_scheduler.audit) = 3";
     assert!(server.query(counts).unwrap().contains("t|t"), "{}", server.query(counts).unwrap());

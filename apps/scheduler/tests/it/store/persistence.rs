@@ -14,7 +14,7 @@ use super::family::{conflict, event, family_objects, later_piano, member, piano,
 use super::{clock, smiths as open_smiths, two_handles};
 
 /// Serializes a complete calendar: `Time` equality compares instants only, but offsets matter here too.
-fn letters(snapshot: &CalendarSnapshot) -> Value {
+fn snapshot_json(snapshot: &CalendarSnapshot) -> Value {
     fn all<T: serde::Serialize>(objects: &imbl::OrdMap<String, Arc<T>>) -> Value {
         objects.iter().map(|(id, object)| json!([id, object])).collect()
     }
@@ -46,13 +46,13 @@ on_both! {
             let mut snapshot = CalendarSnapshot::new(smiths());
             snapshot.revision = 2;
             family_objects().into_iter().chain(changes.clone()).for_each(|change| snapshot.apply(change));
-            letters(&snapshot)
+            snapshot_json(&snapshot)
         };
         let changed = calendars.change("smith", "mom", "import", move |_| Ok(changes)).await.unwrap();
-        assert_eq!(letters(&changed.snapshot), expected);
-        assert_eq!(letters(&calendars.snapshot("smith").await.unwrap()), expected);
+        assert_eq!(snapshot_json(&changed.snapshot), expected);
+        assert_eq!(snapshot_json(&calendars.snapshot("smith").await.unwrap()), expected);
         let other = location.open(CalendarStore::options()).await.unwrap();
-        assert_eq!(letters(&other.snapshot("smith").await.unwrap()), expected);
+        assert_eq!(snapshot_json(&other.snapshot("smith").await.unwrap()), expected);
         assert_eq!(other.families().await.unwrap(), [smiths()]);
         assert_eq!(location.value("SELECT count(*) FROM reservations"), "3");
         let rule = "SELECT rule FROM reservations WHERE event = 'piano' AND position = 1";
@@ -81,8 +81,8 @@ on_both! {
     async fn rejected_and_unchanged_values_are_not_written(location: TestLocation) {
         let calendars = open_smiths(&location, CalendarStore::options()).await;
         let before = calendars.snapshot("smith").await.unwrap();
-        let refused = calendars.change("smith", "mom", "add", |_| Err(Error::new(ErrorCode::PolicyRefused, "no"))).await;
-        assert_eq!(refused.unwrap_err().code(), ErrorCode::PolicyRefused);
+        let result = calendars.change("smith", "mom", "add", |_| Err(Error::new(ErrorCode::PolicyRefused, "no"))).await;
+        assert_eq!(result.unwrap_err().code(), ErrorCode::PolicyRefused);
         let same = |snapshot: &CalendarSnapshot| Ok(vec![CalendarChange::Family((*snapshot.family).clone())]);
         assert_eq!(calendars.change("smith", "mom", "same", same).await.unwrap().changes, []);
         assert_eq!(calendars.change("smith", "mom", "none", |_| Ok(Vec::new())).await.unwrap().snapshot, before);
@@ -103,9 +103,9 @@ on_both! {
         assert_eq!(location.value(state), "rejected released");
         let other = location.open(CalendarStore::options()).await.unwrap();
         assert!(other.snapshot("smith").await.unwrap().events.is_empty());
-        let again = vec![put(event("soccer", 15, EventStatus::Confirmed))];
-        let again = other.change("smith", "mom", "again", |_| Ok(again)).await.unwrap();
-        assert_eq!(again.snapshot.events["soccer"].resources, ["car"]);
+        let confirmed = vec![put(event("soccer", 15, EventStatus::Confirmed))];
+        let confirmed = other.change("smith", "mom", "again", |_| Ok(confirmed)).await.unwrap();
+        assert_eq!(confirmed.snapshot.events["soccer"].resources, ["car"]);
         assert_eq!(location.value(state), "confirmed confirmed");
         let last = other.audit("smith", 1).await.unwrap().remove(0);
         assert_eq!(last.images[0].before.as_ref().unwrap()["status"], "rejected");
@@ -120,8 +120,8 @@ on_both! {
         let changes = vec![CalendarChange::RemoveResource("boat".to_owned()), CalendarChange::Resource(resource("car", 2))];
         calendars.change("smith", "mom", "sell", |_| Ok(changes)).await.unwrap();
         let entries = calendars.audit("smith", 2).await.unwrap();
-        let shown = entries.iter().map(|entry| (entry.revision, &*entry.actor, &*entry.action, entry.at));
-        assert_eq!(shown.collect::<Vec<_>>(), [(3, "mom", "sell", at), (2, "dad", "buy", at)]);
+        let rows = entries.iter().map(|entry| (entry.revision, &*entry.actor, &*entry.action, entry.at));
+        assert_eq!(rows.collect::<Vec<_>>(), [(3, "mom", "sell", at), (2, "dad", "buy", at)]);
         let capacity = |image: &Option<Value>| image.as_ref().map(|image| image["capacity"].clone());
         let images = entries[0].images.iter();
         let images = images.map(|image| (&*image.id, capacity(&image.before), capacity(&image.after)));
@@ -140,8 +140,8 @@ on_both! {
         let mut runner = proptest::test_runner::TestRunner::deterministic();
         for _ in 0..40 {
             let changes = proptest::collection::vec(any_change(), 1..6).new_tree(&mut runner).unwrap().current();
-            let wanted = changes.clone();
-            match calendars.change("smith", "mom", "any", move |_| Ok(wanted)).await {
+            let requested = changes.clone();
+            match calendars.change("smith", "mom", "any", move |_| Ok(requested)).await {
                 Ok(changed) => {
                     changes.into_iter().for_each(|change| expected.apply(change));
                     expected.revision = changed.snapshot.revision;
@@ -149,8 +149,8 @@ on_both! {
                 // A resource in use cannot be deleted; then the change has no effect at all.
                 Err(error) => assert_eq!(error.code(), ErrorCode::TypeMismatch, "{error}"),
             }
-            let fresh = location.open(CalendarStore::options()).await.unwrap();
-            assert_eq!(letters(&fresh.snapshot("smith").await.unwrap()), letters(&expected));
+            let reopened = location.open(CalendarStore::options()).await.unwrap();
+            assert_eq!(snapshot_json(&reopened.snapshot("smith").await.unwrap()), snapshot_json(&expected));
         }
         assert!(expected.revision > 15, "{}", expected.revision);
     }

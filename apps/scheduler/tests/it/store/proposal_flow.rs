@@ -34,8 +34,9 @@ on_both! {
         assert!(matches!(nothing, IdempotentResult::Applied(done) if done.changes.is_empty()));
         let done = calendars[0].change_once("smith", ("mom", "add"), "task_1", add("soccer")).await.unwrap();
         assert!(matches!(&done, IdempotentResult::Applied(done) if done.snapshot.events.contains_key("soccer")), "{done:?}");
-        let again = calendars[1].change_once("smith", ("mom", "add"), "task_1", |_| panic!("it is done")).await.unwrap();
-        let IdempotentResult::AlreadyApplied(entry) = again else { panic!("{again:?}") };
+        let repeated =
+            calendars[1].change_once("smith", ("mom", "add"), "task_1", |_| panic!("it is done")).await.unwrap();
+        let IdempotentResult::AlreadyApplied(entry) = repeated else { panic!("{repeated:?}") };
         assert_eq!((entry.task.as_deref(), entry.images[0].id.as_str()), (Some("task_1"), "soccer"));
         calendars[1].change_once("smith", ("mom", "add"), "task_2", add("piano")).await.unwrap();
         assert_eq!(calendars[0].snapshot("smith").await.unwrap().events.len(), 2);
@@ -62,8 +63,8 @@ on_both! {
             assert_eq!((done.snapshot.revision, soccer.status), (4, EventStatus::Confirmed));
             assert_eq!(location.value(state), "confirmed confirmed");
         }
-        let again = bring(&calendars, "mom", ("soccer", EventStatus::Validated), free).await.unwrap();
-        assert!(matches!(again, Step::Done(_)));
+        let repeated = bring(&calendars, "mom", ("soccer", EventStatus::Validated), free).await.unwrap();
+        assert!(matches!(repeated, Step::Done(_)));
     }
 
     /// R-FAM-91: confirmation checks everything again; the second user gets the conflict, and nothing is written.
@@ -93,28 +94,28 @@ on_both! {
     #[tokio::test]
     async fn proposals_older_than_a_day_are_rejected(location: TestLocation) {
         let calendars = open_smiths(&location, CalendarStore::options()).await;
-        let made = |id: &str, status, created: &str| {
+        let build = |id: &str, status, created: &str| {
             put(Event { created_at: time(created), updated_at: time(created), ..event(id, 9, status) })
         };
         let old = "2026-01-05T11:59:59Z";
         let events = vec![
-            made("old", EventStatus::Proposed, old),
-            made("checked", EventStatus::Validated, old),
-            made("done", EventStatus::Confirmed, old),
-            made("young", EventStatus::Proposed, "2026-01-05T12:00:00Z"),
+            build("old", EventStatus::Proposed, old),
+            build("checked", EventStatus::Validated, old),
+            build("done", EventStatus::Confirmed, old),
+            build("young", EventStatus::Proposed, "2026-01-05T12:00:00Z"),
         ];
         calendars.change("smith", "mom", "propose", |_| Ok(events)).await.unwrap();
         let now = time("2026-01-06T12:00:00Z");
-        let gone = ["checked", "old"].map(|id| ("smith".to_owned(), id.to_owned()));
-        assert_eq!(calendars.expire_proposals(now).await.unwrap(), gone);
+        let expired = ["checked", "old"].map(|id| ("smith".to_owned(), id.to_owned()));
+        assert_eq!(calendars.expire_proposals(now).await.unwrap(), expired);
         assert_eq!(calendars.expire_proposals(now).await.unwrap(), []);
         let snapshot = location.open(CalendarStore::options()).await.unwrap().snapshot("smith").await.unwrap();
         assert_eq!(snapshot.events.keys().collect::<Vec<_>>(), ["done", "young"]);
         assert_eq!(location.value("SELECT count(*) FROM events WHERE status = 'rejected'"), "2");
         let last = calendars.audit("smith", 1).await.unwrap().remove(0);
         assert_eq!((last.actor.as_str(), last.action.as_str(), last.images.len()), ("clean_up", "expire", 2));
-        let gone = bring(&calendars, "mom", ("old", EventStatus::Confirmed), free).await.unwrap_err();
-        assert_eq!(gone.code(), ErrorCode::NotFound);
+        let error = bring(&calendars, "mom", ("old", EventStatus::Confirmed), free).await.unwrap_err();
+        assert_eq!(error.code(), ErrorCode::NotFound);
     }
 
     /// R-FAM-94: after every change of an event, resource or constraint, the conflicts among confirmed events are
@@ -131,8 +132,8 @@ on_both! {
         let other = location.open(CalendarStore::options()).await.unwrap().snapshot("smith").await.unwrap();
         assert_eq!(*other.conflicts["soccer-shopping"], conflict("soccer", "shopping"));
         let cancel = vec![CalendarChange::RemoveEvent("soccer".to_owned())];
-        let gone = calendars.change("smith", "mom", "cancel", |_| Ok(cancel)).await;
-        assert!(gone.unwrap().snapshot.conflicts.is_empty());
+        let cancelled = calendars.change("smith", "mom", "cancel", |_| Ok(cancel)).await;
+        assert!(cancelled.unwrap().snapshot.conflicts.is_empty());
         assert_eq!(location.value("SELECT count(*) FROM conflicts"), "0");
     }
 }

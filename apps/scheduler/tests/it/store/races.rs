@@ -47,11 +47,11 @@ on_both! {
         let calendars = two_handles(&location).await;
         for hour in 0..ROUNDS {
             let gate = Arc::new(Barrier::new(2));
-            let [mom, dad] = [("mom", 0), ("dad", 1)].map(|(who, handle)| {
+            let [mom, dad] = [("mom", 0), ("dad", 1)].map(|(user, handle)| {
                 let (calendars, gate) = (calendars[handle].clone(), gate.clone());
                 tokio::spawn(async move {
                     gate.wait().await;
-                    gets(&calendars, who, hour).await
+                    gets(&calendars, user, hour).await
                 })
             });
             let won = [mom.await.unwrap(), dad.await.unwrap()];
@@ -67,22 +67,23 @@ on_both! {
     async fn one_of_two_concurrent_confirmations_succeeds(location: TestLocation) {
         let calendars = two_handles(&location).await;
         for hour in 0..ROUNDS {
-            let proposals = ["mom", "dad"].map(|who| put(event(&format!("{who}{hour}"), hour, EventStatus::Proposed)));
+            let proposals =
+                ["mom", "dad"].map(|user| put(event(&format!("{user}{hour}"), hour, EventStatus::Proposed)));
             calendars[0].change("smith", "mom", "propose", |_| Ok(proposals.into())).await.unwrap();
             let gate = Arc::new(Barrier::new(2));
-            let [mom, dad] = [("mom", 0), ("dad", 1)].map(|(who, handle)| {
-                let (calendars, gate, id) = (calendars[handle].clone(), gate.clone(), format!("{who}{hour}"));
+            let [mom, dad] = [("mom", 0), ("dad", 1)].map(|(user, handle)| {
+                let (calendars, gate, id) = (calendars[handle].clone(), gate.clone(), format!("{user}{hour}"));
                 tokio::spawn(async move {
                     gate.wait().await;
-                    bring(&calendars, who, (&id, EventStatus::Confirmed), car_is_taken).await.unwrap()
+                    bring(&calendars, user, (&id, EventStatus::Confirmed), car_is_taken).await.unwrap()
                 })
             });
-            let (winner, found) = match (mom.await.unwrap(), dad.await.unwrap()) {
-                (Step::Done(_), Step::Blocked(found)) => ("mom", found),
-                (Step::Blocked(found), Step::Done(_)) => ("dad", found),
+            let (winner, conflicts) = match (mom.await.unwrap(), dad.await.unwrap()) {
+                (Step::Done(_), Step::Blocked(conflicts)) => ("mom", conflicts),
+                (Step::Blocked(conflicts), Step::Done(_)) => ("dad", conflicts),
                 both => panic!("hour {hour}: {both:?}"),
             };
-            assert_eq!(found[0].conflicting_event_id, Some(format!("{winner}{hour}")));
+            assert_eq!(conflicts[0].conflicting_event_id, Some(format!("{winner}{hour}")));
         }
         assert_eq!(location.value("SELECT count(*) FROM reservations WHERE state = 'confirmed'"), ROUNDS.to_string());
     }

@@ -22,14 +22,14 @@ fn now(clock: &ManualClock) -> Time {
 }
 
 /// Creates the family and advances the clock beyond the undo period of its creation.
-async fn settled(location: &TestLocation) -> (ManualClock, CalendarStore) {
+async fn open_after_undo_window(location: &TestLocation) -> (ManualClock, CalendarStore) {
     let clock = clock();
     let calendars = open_smiths(location, CalendarStore::options().clock(clock.clone())).await;
     clock.advance(Duration::from_secs(3_600));
     (clock, calendars)
 }
 
-async fn undone(calendars: &CalendarStore, user: &str, clock: &ManualClock) -> ChangeResult {
+async fn undo(calendars: &CalendarStore, user: &str, clock: &ManualClock) -> ChangeResult {
     match calendars.undo("smith", user, now(clock)).await.unwrap() {
         UndoOutcome::Done(done) => done,
         other => panic!("{other:?}"),
@@ -44,17 +44,17 @@ on_both! {
     /// R-FAM-112: a member's changes can be undone for exactly ten minutes, one after the other.
     #[tokio::test]
     async fn a_change_is_undone_within_ten_minutes(location: TestLocation) {
-        let (clock, calendars) = settled(&location).await;
+        let (clock, calendars) = open_after_undo_window(&location).await;
         write(&calendars, "mom", piano()).await;
         let first = calendars.snapshot("smith").await.unwrap();
         write(&calendars, "mom", Event { title: "Violin".to_owned(), resources: Vec::new(), ..piano() }).await;
         write(&calendars, "dad", event("shopping", 9, EventStatus::Confirmed)).await;
         clock.advance(Duration::from_secs(599));
-        let done = undone(&calendars, "mom", &clock).await;
+        let done = undo(&calendars, "mom", &clock).await;
         assert_eq!(done.snapshot.events["piano"], first.events["piano"]);
         assert!(done.snapshot.events.contains_key("shopping"));
         // The change before that; the undone change does not block it.
-        let done = undone(&calendars, "mom", &clock).await;
+        let done = undo(&calendars, "mom", &clock).await;
         assert_eq!(done.snapshot.events.keys().collect::<Vec<_>>(), ["shopping"]);
         assert_eq!(calendars.undo("smith", "mom", now(&clock)).await.unwrap(), UndoOutcome::NothingToUndo);
         let entries = calendars.audit("smith", 2).await.unwrap();
@@ -62,20 +62,20 @@ on_both! {
         assert_eq!(undone, [("mom", "undo", Some(2)), ("mom", "undo", Some(3))]);
         clock.advance(Duration::from_secs(2));
         assert_eq!(calendars.undo("smith", "dad", now(&clock)).await.unwrap(), UndoOutcome::NothingToUndo);
-        let fresh = location.open(CalendarStore::options()).await.unwrap();
-        assert_eq!(fresh.snapshot("smith").await.unwrap(), done.snapshot);
+        let reopened = location.open(CalendarStore::options()).await.unwrap();
+        assert_eq!(reopened.snapshot("smith").await.unwrap(), done.snapshot);
     }
 
     /// R-FAM-112: a change to an object that another member has modified since is not undone, and the result names
     /// the object.
     #[tokio::test]
     async fn a_change_modified_by_another_member_is_not_undone(location: TestLocation) {
-        let (clock, calendars) = settled(&location).await;
+        let (clock, calendars) = open_after_undo_window(&location).await;
         write(&calendars, "mom", piano()).await;
         write(&calendars, "dad", Event { title: "Violin".to_owned(), ..piano() }).await;
         let before = calendars.snapshot("smith").await.unwrap();
-        let refused = calendars.undo("smith", "mom", now(&clock)).await.unwrap();
-        assert_eq!(refused, UndoOutcome::ModifiedSince(vec!["piano".to_owned()]));
+        let result = calendars.undo("smith", "mom", now(&clock)).await.unwrap();
+        assert_eq!(result, UndoOutcome::ModifiedSince(vec!["piano".to_owned()]));
         assert_eq!(calendars.snapshot("smith").await.unwrap(), before);
         // After that modification is undone too, the original change can be undone.
         assert!(matches!(calendars.undo("smith", "dad", now(&clock)).await.unwrap(), UndoOutcome::Done(_)));
@@ -87,7 +87,7 @@ on_both! {
     /// cancellation restores the booking; intermediate status changes are not separate changes.
     #[tokio::test]
     async fn bookings_and_cancellations_are_undone_completely(location: TestLocation) {
-        let (clock, calendars) = settled(&location).await;
+        let (clock, calendars) = open_after_undo_window(&location).await;
         for id in ["soccer", "shopping"] {
             write(&calendars, "mom", event(id, 14, EventStatus::Proposed)).await;
             bring(&calendars, "mom", (id, EventStatus::Validated), |_, _| Ok(Vec::new())).await.unwrap();
@@ -97,7 +97,7 @@ on_both! {
         }
         write(&calendars, "mom", event("soccer", 14, EventStatus::Rejected)).await;
         for left in [vec!["shopping", "soccer"], vec!["soccer"], vec![]] {
-            let done = undone(&calendars, "mom", &clock).await;
+            let done = undo(&calendars, "mom", &clock).await;
             assert_eq!(done.snapshot.events.keys().collect::<Vec<_>>(), left);
             assert!(done.snapshot.events.values().all(|event| event.status == EventStatus::Confirmed));
         }
@@ -107,13 +107,13 @@ on_both! {
 
     /// R-FAM-112: a change of several objects is undone as one; the creation of a family cannot be undone.
     #[tokio::test]
-    async fn a_change_of_many_things_is_undone_as_one(location: TestLocation) {
-        let (clock, calendars) = settled(&location).await;
+    async fn a_change_of_several_records_is_undone_as_one(location: TestLocation) {
+        let (clock, calendars) = open_after_undo_window(&location).await;
         let before = calendars.snapshot("smith").await.unwrap();
         let boating = Event { resources: vec!["boat".to_owned()], ..event("boating", 9, EventStatus::Confirmed) };
         let changes = vec![CalendarChange::Resource(resource("boat", 2)), put(boating), CalendarChange::RemoveRule("few".to_owned())];
         calendars.change("smith", "dad", "holiday", |_| Ok(changes)).await.unwrap();
-        let done = undone(&calendars, "dad", &clock).await;
+        let done = undo(&calendars, "dad", &clock).await;
         assert_eq!((&done.snapshot.resources, &done.snapshot.rules), (&before.resources, &before.rules));
         assert!(done.snapshot.events.is_empty());
         let jones = Family { id: "jones".to_owned(), ..smiths() };
@@ -125,10 +125,10 @@ on_both! {
     /// after a cancellation, a move or a temporarily higher capacity.
     #[tokio::test]
     async fn an_undo_that_causes_a_conflict_is_rejected(location: TestLocation) {
-        let (clock, calendars) = settled(&location).await;
-        let at = |id: &str, hour: u32, who: &str| Event {
-            participants: vec![Participant { member: who.to_owned(), is_required: true }],
-            owner: who.to_owned(),
+        let (clock, calendars) = open_after_undo_window(&location).await;
+        let at = |id: &str, hour: u32, user: &str| Event {
+            participants: vec![Participant { member: user.to_owned(), is_required: true }],
+            owner: user.to_owned(),
             ..event(id, hour, EventStatus::Confirmed)
         };
         write(&calendars, "emma", at("bank", 14, "dad")).await;
@@ -143,13 +143,13 @@ on_both! {
             let id = taken.id.clone();
             write(&calendars, "mom", taken).await;
             let before = calendars.snapshot("smith").await.unwrap();
-            let refused = calendars.undo("smith", "dad", now(&clock)).await.unwrap();
-            let UndoOutcome::Blocked(conflicts) = refused else { panic!("{conflict}: {refused:?}") };
+            let result = calendars.undo("smith", "dad", now(&clock)).await.unwrap();
+            let UndoOutcome::Blocked(conflicts) = result else { panic!("{conflict}: {result:?}") };
             assert_eq!(conflicts.iter().map(|one| one.id.as_str()).collect::<Vec<_>>(), [conflict]);
             assert_eq!(calendars.snapshot("smith").await.unwrap(), before, "{conflict}");
             // Once the resource is free the undo succeeds; then the event is created again for the next case.
             calendars.change("smith", "mom", "cancel", |_| Ok(vec![CalendarChange::RemoveEvent(id)])).await.unwrap();
-            undone(&calendars, "dad", &clock).await;
+            undo(&calendars, "dad", &clock).await;
             if conflict.contains("pool:car") {
                 write(&calendars, "emma", at("pool", 11, "dad")).await;
             }
@@ -160,20 +160,20 @@ on_both! {
     /// instance.
     #[tokio::test]
     async fn an_overridden_series_cannot_be_undone(location: TestLocation) {
-        let (clock, calendars) = settled(&location).await;
+        let (clock, calendars) = open_after_undo_window(&location).await;
         write(&calendars, "dad", piano()).await;
         write(&calendars, "mom", later_piano()).await;
-        let refused = calendars.undo("smith", "dad", now(&clock)).await.unwrap();
-        assert_eq!(refused, UndoOutcome::ModifiedSince(vec!["later-piano".to_owned()]));
-        undone(&calendars, "mom", &clock).await;
-        assert!(undone(&calendars, "dad", &clock).await.snapshot.events.is_empty());
+        let result = calendars.undo("smith", "dad", now(&clock)).await.unwrap();
+        assert_eq!(result, UndoOutcome::ModifiedSince(vec!["later-piano".to_owned()]));
+        undo(&calendars, "mom", &clock).await;
+        assert!(undo(&calendars, "dad", &clock).await.snapshot.events.is_empty());
     }
 
     /// R-FAM-112, R-FAM-91, R-FAM-98: a moved instance does not return to a time at which the car is booked by now,
     /// even if an earlier instance of the series never had the car.
     #[tokio::test]
     async fn a_moved_instance_returns_only_to_a_free_time(location: TestLocation) {
-        let (clock, calendars) = settled(&location).await;
+        let (clock, calendars) = open_after_undo_window(&location).await;
         let at = |id: &str, day: u32| Event {
             span: TimeRange::new(
                 time(&format!("2026-01-{day}T17:00:00-05:00")),
@@ -187,12 +187,12 @@ on_both! {
         write(&calendars, "dad", later_piano()).await;
         write(&calendars, "mom", at("shopping", 20)).await;
         let before = calendars.snapshot("smith").await.unwrap();
-        let refused = calendars.undo("smith", "dad", now(&clock)).await.unwrap();
-        let UndoOutcome::Blocked(conflicts) = refused else { panic!("{refused:?}") };
+        let result = calendars.undo("smith", "dad", now(&clock)).await.unwrap();
+        let UndoOutcome::Blocked(conflicts) = result else { panic!("{result:?}") };
         assert_eq!(conflicts.iter().map(|one| one.id.as_str()).collect::<Vec<_>>(), ["resource_conflict:piano:car"]);
         assert_eq!(calendars.snapshot("smith").await.unwrap(), before);
-        undone(&calendars, "mom", &clock).await;
-        let done = undone(&calendars, "dad", &clock).await;
+        undo(&calendars, "mom", &clock).await;
+        let done = undo(&calendars, "dad", &clock).await;
         assert_eq!(done.snapshot.events.keys().collect::<Vec<_>>(), ["bank", "piano"]);
     }
 
@@ -200,18 +200,18 @@ on_both! {
     /// parent remains.
     #[tokio::test]
     async fn an_undo_requires_the_same_permission(location: TestLocation) {
-        let (clock, calendars) = settled(&location).await;
-        let make = async |who: &str, whom: &str, role: MemberRole| {
-            let change = CalendarChange::Member(member(whom, role));
-            calendars.change("smith", who, "change_member", |_| Ok(vec![change])).await.unwrap();
+        let (clock, calendars) = open_after_undo_window(&location).await;
+        let make = async |user: &str, target: &str, role: MemberRole| {
+            let change = CalendarChange::Member(member(target, role));
+            calendars.change("smith", user, "change_member", |_| Ok(vec![change])).await.unwrap();
         };
         make("mom", "dad", MemberRole::Child).await;
         make("mom", "dad", MemberRole::Parent).await;
         make("dad", "mom", MemberRole::Child).await;
-        let refused = calendars.undo("smith", "mom", now(&clock)).await.unwrap_err();
-        assert_eq!(refused.code(), ErrorCode::PolicyRefused);
-        let done = undone(&calendars, "dad", &clock).await;
+        let result = calendars.undo("smith", "mom", now(&clock)).await.unwrap_err();
+        assert_eq!(result.code(), ErrorCode::PolicyRefused);
+        let done = undo(&calendars, "dad", &clock).await;
         assert_eq!(done.snapshot.members["mom"].role, MemberRole::Parent);
-        assert_eq!(undone(&calendars, "mom", &clock).await.snapshot.members["dad"].role, MemberRole::Child);
+        assert_eq!(undo(&calendars, "mom", &clock).await.snapshot.members["dad"].role, MemberRole::Child);
     }
 }

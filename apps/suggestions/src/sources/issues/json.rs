@@ -7,13 +7,15 @@ use super::{Issue, jira};
 /// Parses the issues of a file. Skips pull requests, which GitHub lists among issues.
 pub(super) fn read(text: &str) -> Result<Vec<Issue>, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| format!("it is not JSON ({error})"))?;
-    let named = || ["items", "issues"].into_iter().find_map(|name| value.get(name)?.as_array());
-    let items = value.as_array().or_else(named).ok_or("it is not a list of issues")?;
+    let wrapped = || ["items", "issues"].into_iter().find_map(|name| value.get(name)?.as_array());
+    let items = value.as_array().or_else(wrapped).ok_or("it is not a list of issues")?;
     let issues = items.iter().filter(|item| item.get("pull_request").is_none()).enumerate();
-    issues.map(|(number, item)| issue(item).ok_or_else(|| format!("entry {} is not an issue", number + 1))).collect()
+    issues
+        .map(|(number, item)| parse_issue(item).ok_or_else(|| format!("entry {} is not an issue", number + 1)))
+        .collect()
 }
 
-fn issue(item: &Value) -> Option<Issue> {
+fn parse_issue(item: &Value) -> Option<Issue> {
     if item.get("fields").is_some() {
         return jira::from_json(item);
     }
@@ -24,9 +26,9 @@ fn issue(item: &Value) -> Option<Issue> {
     let url = ["html_url", "web_url", "url"].into_iter().find_map(|key| text(item, key)).unwrap_or_default();
     let is_closed = text(item, "state")?.eq_ignore_ascii_case("closed");
     let mut issue = Issue { key: format!("#{number}"), title, body, url, is_closed, ..Issue::default() };
-    issue.labels = named(item.get("labels"), "name");
+    issue.labels = strings(item.get("labels"), "name");
     // The REST APIs return the number of comments in this field; only `gh` returns their texts.
-    issue.comments = named(item.get("comments"), "body");
+    issue.comments = strings(item.get("comments"), "body");
     let reason = text(item, "state_reason").or_else(|| text(item, "stateReason")).unwrap_or_default();
     issue.is_resolved = is_closed
         && match reason.to_lowercase().as_str() {
@@ -42,7 +44,7 @@ fn text(item: &Value, key: &str) -> Option<String> {
 }
 
 /// Returns the strings of a list whose entries are strings or objects with the string under `key`.
-fn named(list: Option<&Value>, key: &str) -> Vec<String> {
+fn strings(list: Option<&Value>, key: &str) -> Vec<String> {
     let entries = list.and_then(Value::as_array).into_iter().flatten();
     entries.filter_map(|entry| entry.as_str().map(str::to_owned).or_else(|| text(entry, key))).collect()
 }

@@ -30,12 +30,12 @@ pub(super) fn read(text: &str) -> Result<Vec<Issue>, String> {
 /// Splits a text into front matter and body.
 fn split(text: &str) -> Option<(&str, &str)> {
     let rest = text.strip_prefix("---\n").or_else(|| text.strip_prefix("---\r\n"))?;
-    let mut at = 0;
+    let mut offset = 0;
     for line in rest.split_inclusive('\n') {
         if line.trim_end() == "---" {
-            return Some((&rest[..at], &rest[at + line.len()..]));
+            return Some((&rest[..offset], &rest[offset + line.len()..]));
         }
-        at += line.len();
+        offset += line.len();
     }
     None
 }

@@ -26,8 +26,8 @@ mod hits;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum size of a response in bytes.
 const MAX_RESPONSE_BYTES: usize = 4 * 1024 * 1024;
-const FILES: &[&str] = &["driveItem", "listItem"];
-const MAIL: &[&str] = &["message"];
+const FILE_ENTITY_TYPES: &[&str] = &["driveItem", "listItem"];
+const MAIL_ENTITY_TYPES: &[&str] = &["message"];
 
 pub(crate) struct GraphClient {
     client: Client,
@@ -37,16 +37,16 @@ pub(crate) struct GraphClient {
 impl GraphClient {
     pub(super) fn open(base_url: &str) -> Result<Self> {
         let config_error = |reason: &str| {
-            let fact = format!("the Microsoft Graph URL `{base_url}` {reason}");
-            Error::new(ErrorCode::ConfigInvalid, fact).with_help("the usual URL is `https://graph.microsoft.com`")
+            let message = format!("the Microsoft Graph URL `{base_url}` {reason}");
+            Error::new(ErrorCode::ConfigInvalid, message).with_help("the usual URL is `https://graph.microsoft.com`")
         };
         let address = Url::parse(&format!("{}/v1.0/search/query", base_url.trim_end_matches('/')));
         let address = address.map_err(|_| config_error("is not a valid URL"))?;
-        if address.scheme() != "https" && !(address.scheme() == "http" && is_this_machine(&address)) {
+        if address.scheme() != "https" && !(address.scheme() == "http" && is_loopback(&address)) {
             // Without TLS the token could be read in transit.
             return Err(config_error("does not use https"));
         }
-        let client = Client::builder().tls_backend_preconfigured(encryption()?).timeout(REQUEST_TIMEOUT);
+        let client = Client::builder().tls_backend_preconfigured(tls_config()?).timeout(REQUEST_TIMEOUT);
         let client = client.redirect(redirect::Policy::none()).build();
         Ok(Self { client: client.map_err(|error| config_error(&format!("cannot be used: {error}")))?, address })
     }
@@ -56,8 +56,10 @@ impl GraphClient {
             let reason = "not signed in: Microsoft 365 needs the user's token".to_owned();
             return SourceUnavailable { source: SOURCE, reason, kind: UnavailableReason::Unauthorized }.into();
         };
-        let (files, mail) =
-            tokio::join!(self.search(FILES, query, token, limit), self.search(MAIL, query, token, limit));
+        let (files, mail) = tokio::join!(
+            self.search(FILE_ENTITY_TYPES, query, token, limit),
+            self.search(MAIL_ENTITY_TYPES, query, token, limit)
+        );
         let mut result = M365SearchResult::default();
         for (part, outcome) in [("files", files), ("mail", mail)] {
             match outcome {
@@ -72,20 +74,20 @@ impl GraphClient {
 
     async fn search(
         &self,
-        kinds: &[&str],
+        entity_types: &[&str],
         query: &str,
         token: &Secret,
         limit: usize,
     ) -> Result<Vec<McpSuggestion>, GraphFailure> {
         let body = json!({ "requests": [{
-            "entityTypes": kinds, "query": { "queryString": keywords(query) }, "from": 0, "size": limit,
+            "entityTypes": entity_types, "query": { "queryString": keywords(query) }, "from": 0, "size": limit,
         }] });
         let request = self.client.post(self.address.clone()).bearer_auth(token.expose()).json(&body);
-        let answer = request.send().await.map_err(|error| failed(&error))?;
-        if !answer.status().is_success() {
-            return Err(response_failure(answer).await);
+        let response = request.send().await.map_err(|error| transport_failure(&error))?;
+        if !response.status().is_success() {
+            return Err(response_failure(response).await);
         }
-        let bytes = read(answer).await?;
+        let bytes = read_body(response).await?;
         let value: Value = serde_json::from_slice(&bytes).map_err(|_| {
             (UnavailableReason::Failed, "Microsoft Graph returned a response that is not JSON".to_owned())
         })?;
@@ -96,23 +98,23 @@ impl GraphClient {
 /// Converts text into a KQL query of plain words, so that user text cannot contain operators. Graph requires all
 /// words of a query, which no document contains for a long question; with more than four words any of them suffices.
 fn keywords(query: &str) -> String {
-    const ALL: usize = 4;
+    const MAX_REQUIRED_WORDS: usize = 4;
     let words = content_words(query);
-    words.join(if words.len() > ALL { " OR " } else { " " })
+    words.join(if words.len() > MAX_REQUIRED_WORDS { " OR " } else { " " })
 }
 
 /// Kind of failure, with the reason for the user.
 type GraphFailure = (UnavailableReason, String);
 
-async fn response_failure(answer: Response) -> GraphFailure {
-    let status = answer.status();
-    let wait = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).map(str::to_owned);
-    let later = match wait.as_deref().map(|wait| (wait, wait.parse::<u64>())) {
+async fn response_failure(response: Response) -> GraphFailure {
+    let status = response.status();
+    let retry_after = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let later = match retry_after.as_deref().map(|retry_after| (retry_after, retry_after.parse::<u64>())) {
         Some((_, Ok(seconds))) => format!("try again in {seconds} seconds"),
         Some((date, _)) if date.is_ascii() && date.len() < 40 => format!("try again after {date}"),
         _ => "try again later".to_owned(),
     };
-    let code = match read(answer).await.ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok()) {
+    let code = match read_body(response).await.ok().and_then(|bytes| serde_json::from_slice::<Value>(&bytes).ok()) {
         Some(value) => value["error"]["code"].as_str().map(|code| format!(", {code}")).unwrap_or_default(),
         None => String::new(),
     };
@@ -136,15 +138,15 @@ async fn response_failure(answer: Response) -> GraphFailure {
     }
 }
 
-fn failed(error: &reqwest::Error) -> GraphFailure {
+fn transport_failure(error: &reqwest::Error) -> GraphFailure {
     let reason = if error.is_timeout() { "did not answer in time" } else { "cannot be reached" };
     (UnavailableReason::Failed, format!("Microsoft Graph {reason}"))
 }
 
 /// Reads the response body up to the maximum size.
-async fn read(mut answer: Response) -> Result<Vec<u8>, GraphFailure> {
+async fn read_body(mut response: Response) -> Result<Vec<u8>, GraphFailure> {
     let mut bytes = Vec::new();
-    while let Some(chunk) = answer.chunk().await.map_err(|error| failed(&error))? {
+    while let Some(chunk) = response.chunk().await.map_err(|error| transport_failure(&error))? {
         if bytes.len() + chunk.len() > MAX_RESPONSE_BYTES {
             return Err((
                 UnavailableReason::Failed,
@@ -156,13 +158,13 @@ async fn read(mut answer: Response) -> Result<Vec<u8>, GraphFailure> {
     Ok(bytes)
 }
 
-fn is_this_machine(address: &Url) -> bool {
+fn is_loopback(address: &Url) -> bool {
     let host = address.host_str().unwrap_or_default();
     let host = host.trim_start_matches('[').trim_end_matches(']');
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-fn encryption() -> Result<ClientConfig> {
+fn tls_config() -> Result<ClientConfig> {
     let mut roots = RootCertStore::empty();
     // Without root certificates, TLS connections fail with an error message.
     let _ = roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);

@@ -27,8 +27,8 @@ struct MirrorFiles {
 impl Mirror {
     pub(super) fn open(folder: Option<&Path>, mail: Option<&Path>) -> Result<Self> {
         if folder.is_none() && mail.is_none() {
-            let fact = "a Microsoft 365 mirror is configured with neither a folder nor mail";
-            return Err(Error::new(ErrorCode::ConfigInvalid, fact)
+            let message = "a Microsoft 365 mirror is configured with neither a folder nor mail";
+            return Err(Error::new(ErrorCode::ConfigInvalid, message)
                 .with_help("set a synchronised folder, or a folder of `.eml` files"));
         }
         let files = folder.map(|folder| {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use superstep::{Error, ErrorCode, Result};
 
-use super::sentences::sentences;
+use super::sentences::count_sentences;
 use crate::types::Mode;
 
 /// Maximum length of a post in characters.
@@ -123,46 +123,55 @@ impl NewPost {
     /// Returns every violation, of types and of content.
     pub fn from_json(value: &Value) -> Result<Self, Vec<PostViolation>> {
         let Some(fields) = value.as_object() else { return Err(vec![violation("", "must be an object")]) };
-        let mut broken = Vec::new();
+        let mut violations = Vec::new();
         let field_names = ["text", "tags", "mode", "ttl", "authorId", "authorName", "lat", "lng"];
         for name in fields.keys().filter(|name| !field_names.contains(&name.as_str())) {
-            broken.push(violation(&format!("/{}", escape(name)), "is not a field of a post"));
+            violations.push(violation(&format!("/{}", escape(name)), "is not a field of a post"));
         }
         let mut post = Self::new("");
-        let take = |name: &str| fields.get(name).filter(|value| !value.is_null());
-        match take("text").map(Value::as_str) {
+        let field = |name: &str| fields.get(name).filter(|value| !value.is_null());
+        match field("text").map(Value::as_str) {
             Some(Some(text)) => text.clone_into(&mut post.text),
-            Some(None) => broken.push(violation("/text", "must be a text")),
-            None => broken.push(violation("/text", "is missing")),
+            Some(None) => violations.push(violation("/text", "must be text")),
+            None => violations.push(violation("/text", "is missing")),
         }
-        for (index, tag) in take("tags").map(|tags| list(tags, &mut broken)).into_iter().flatten().enumerate() {
+        for (index, tag) in
+            field("tags").map(|tags| tag_values(tags, &mut violations)).into_iter().flatten().enumerate()
+        {
             // An invalid tag keeps its index, so that violations of later tags have the right pointer.
             post.tags.push(tag.as_str().unwrap_or_default().to_owned());
             if !tag.is_string() {
-                broken.push(violation(&format!("/tags/{index}"), "must be a text"));
+                violations.push(violation(&format!("/tags/{index}"), "must be text"));
             }
         }
         let name = |value: &Value| value.as_str().map(str::to_owned);
         let modes = "must be `question`, `offer` or `event`";
-        set(&mut post.mode, take("mode"), |value| Mode::from_name(value.as_str()?), ("/mode", modes), &mut broken);
+        set(&mut post.mode, field("mode"), |value| Mode::from_name(value.as_str()?), ("/mode", modes), &mut violations);
         let ttls = "must be `1h`, `24h`, `72h` or `7d`";
-        set(&mut post.ttl, take("ttl"), |value| TimeToLive::from_name(value.as_str()?), ("/ttl", ttls), &mut broken);
-        set(&mut post.author_id, take("authorId"), name, ("/authorId", "must be a text"), &mut broken);
-        set(&mut post.author_name, take("authorName"), name, ("/authorName", "must be a text"), &mut broken);
+        set(
+            &mut post.ttl,
+            field("ttl"),
+            |value| TimeToLive::from_name(value.as_str()?),
+            ("/ttl", ttls),
+            &mut violations,
+        );
+        set(&mut post.author_id, field("authorId"), name, ("/authorId", "must be text"), &mut violations);
+        set(&mut post.author_name, field("authorName"), name, ("/authorName", "must be text"), &mut violations);
         let degrees = |value: &Value| value.as_f64().map(Some);
-        set(&mut post.lat, take("lat"), degrees, ("/lat", "must be a number"), &mut broken);
-        set(&mut post.lng, take("lng"), degrees, ("/lng", "must be a number"), &mut broken);
+        set(&mut post.lat, field("lat"), degrees, ("/lat", "must be a number"), &mut violations);
+        set(&mut post.lng, field("lng"), degrees, ("/lng", "must be a number"), &mut violations);
         // A field of the wrong type is not validated further.
-        let invalid_fields: BTreeSet<String> = broken.iter().map(|violation| violation.pointer.clone()).collect();
-        broken.extend(post.violations().into_iter().filter(|violation| !invalid_fields.contains(&violation.pointer)));
-        if broken.is_empty() { Ok(post) } else { Err(broken) }
+        let invalid_fields: BTreeSet<String> = violations.iter().map(|violation| violation.pointer.clone()).collect();
+        violations
+            .extend(post.violations().into_iter().filter(|violation| !invalid_fields.contains(&violation.pointer)));
+        if violations.is_empty() { Ok(post) } else { Err(violations) }
     }
 
     /// Returns every violation of the content rules.
     #[must_use]
     pub fn violations(&self) -> Vec<PostViolation> {
-        let mut broken = Vec::new();
-        let mut text = |message: String| broken.push(violation("/text", &message));
+        let mut violations = Vec::new();
+        let mut text = |message: String| violations.push(violation("/text", &message));
         match self.text.trim().chars().count() {
             0 => text("must not be empty".to_owned()),
             length if length > MAX_TEXT_CHARS => {
@@ -170,12 +179,12 @@ impl NewPost {
             }
             _ => {}
         }
-        let count = sentences(&self.text);
+        let count = count_sentences(&self.text);
         if count > MAX_SENTENCES {
             text(format!("has {count} sentences; the maximum is {MAX_SENTENCES}"));
         }
         if self.tags.len() > MAX_TAGS {
-            broken.push(violation("/tags", &format!("has {} tags; the maximum is {MAX_TAGS}", self.tags.len())));
+            violations.push(violation("/tags", &format!("has {} tags; the maximum is {MAX_TAGS}", self.tags.len())));
         }
         let mut seen = BTreeSet::new();
         for (index, tag) in self.tags.iter().enumerate() {
@@ -186,28 +195,28 @@ impl NewPost {
                 _ if !seen.insert(tag.trim().to_lowercase()) => "is a duplicate".to_owned(),
                 _ => continue,
             };
-            broken.push(violation(&format!("/tags/{index}"), &message));
+            violations.push(violation(&format!("/tags/{index}"), &message));
         }
-        for (pointer, degrees, most) in [("/lat", self.lat, 90.0), ("/lng", self.lng, 180.0)] {
-            if degrees.is_some_and(|degrees| !(-most..=most).contains(&degrees)) {
-                broken.push(violation(pointer, &format!("must be between -{most} and {most}")));
+        for (pointer, degrees, limit) in [("/lat", self.lat, 90.0), ("/lng", self.lng, 180.0)] {
+            if degrees.is_some_and(|degrees| !(-limit..=limit).contains(&degrees)) {
+                violations.push(violation(pointer, &format!("must be between -{limit} and {limit}")));
             }
         }
         for (pointer, name) in [("/authorId", &self.author_id), ("/authorName", &self.author_name)] {
             if name.trim().is_empty() || name.chars().count() > 100 {
-                broken.push(violation(pointer, "must have 1 to 100 characters"));
+                violations.push(violation(pointer, "must have 1 to 100 characters"));
             }
         }
-        broken
+        violations
     }
 
     pub(super) fn check(&self) -> Result<()> {
-        let broken = self.violations();
-        if broken.is_empty() {
+        let violations = self.violations();
+        if violations.is_empty() {
             return Ok(());
         }
         let messages: Vec<String> =
-            broken.iter().map(|broken| format!("{} {}", broken.pointer, broken.message)).collect();
+            violations.iter().map(|violation| format!("{} {}", violation.pointer, violation.message)).collect();
         Err(Error::new(ErrorCode::InputInvalid, format!("the post is invalid: {}", messages.join("; "))))
     }
 }
@@ -218,19 +227,19 @@ fn set<T>(
     input: Option<&Value>,
     read: impl Fn(&Value) -> Option<T>,
     (pointer, message): (&str, &str),
-    broken: &mut Vec<PostViolation>,
+    violations: &mut Vec<PostViolation>,
 ) {
     match input.map(read) {
         None => {}
         Some(Some(value)) => *field = value,
-        Some(None) => broken.push(violation(pointer, message)),
+        Some(None) => violations.push(violation(pointer, message)),
     }
 }
 
-fn list<'a>(tags: &'a Value, broken: &mut Vec<PostViolation>) -> &'a [Value] {
+fn tag_values<'a>(tags: &'a Value, violations: &mut Vec<PostViolation>) -> &'a [Value] {
     tags.as_array().map_or_else(
         || {
-            broken.push(violation("/tags", "must be a list of texts"));
+            violations.push(violation("/tags", "must be a list of text values"));
             [].as_slice()
         },
         Vec::as_slice,

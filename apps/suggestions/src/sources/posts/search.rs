@@ -26,18 +26,18 @@ impl Posts {
         }
         let now = self.now()?;
         let (mut posts, coverage) = self.blocking(move |posts| read(posts, &words, now)).await?;
-        let near = self.similarity_scores(query, &posts).await?;
+        let similarities = self.similarity_scores(query, &posts).await?;
         posts.retain(|post| !exclude.contains(&post.id));
         if self.0.embedder.is_lexical() {
             // Lexical embeddings can be similar because of hash collisions; then the texts share no word.
             posts.retain(|post| coverage.contains_key(&post.id));
         }
-        let least = f64::from(self.0.similarity);
+        let min_score = f64::from(self.0.similarity);
         let mut scored: Vec<(f64, PostSummary)> = posts
             .into_iter()
-            .map(|post| (score(near.get(&post.id), coverage.get(&post.id)), post))
+            .map(|post| (score(similarities.get(&post.id), coverage.get(&post.id)), post))
             // Tolerance for 32-bit vectors: a score equal to the threshold must count.
-            .filter(|(score, _)| *score + 1e-6 >= least)
+            .filter(|(score, _)| *score + 1e-6 >= min_score)
             .collect();
         // The sort is stable: on a tie the newer post wins, because the table returns newer posts first.
         scored.sort_by(|(a, _), (b, _)| b.total_cmp(a));
@@ -63,8 +63,8 @@ impl Posts {
     async fn embed(&self, posts: &[PostSummary]) -> Result<()> {
         let missing: Vec<(String, String)> = {
             let mut vectors = self.0.vectors.lock().unwrap_or_else(PoisonError::into_inner);
-            let living: BTreeSet<&str> = posts.iter().map(|post| post.id.as_str()).collect();
-            vectors.retain(|id, _| living.contains(id.as_str()));
+            let unexpired_ids: BTreeSet<&str> = posts.iter().map(|post| post.id.as_str()).collect();
+            vectors.retain(|id, _| unexpired_ids.contains(id.as_str()));
             let is_new = |post: &&PostSummary| !vectors.contains_key(&post.id);
             posts.iter().filter(is_new).map(|post| (post.id.clone(), text(post))).collect()
         };
@@ -105,9 +105,9 @@ fn read(
 }
 
 /// Returns the similarity, or its mean with the word coverage if that is higher: coverage never lowers the score.
-fn score(near: Option<&f64>, coverage: Option<&f64>) -> f64 {
-    let (near, coverage) = (near.copied().unwrap_or(0.0), coverage.copied().unwrap_or(0.0));
-    near.max(near.midpoint(coverage))
+fn score(similarity: Option<&f64>, coverage: Option<&f64>) -> f64 {
+    let (similarity, coverage) = (similarity.copied().unwrap_or(0.0), coverage.copied().unwrap_or(0.0));
+    similarity.max(similarity.midpoint(coverage))
 }
 
 fn text(post: &PostSummary) -> String {

@@ -1,7 +1,7 @@
 //! Counts sentences. Not every period ends a sentence.
 
 /// Abbreviations that are written with a period, in English and German.
-const SHORT: [&str; 40] = [
+const ABBREVIATIONS: [&str; 40] = [
     "approx", "bzw", "ca", "cf", "co", "corp", "dept", "dr", "e.g", "eg", "etc", "evtl", "fig", "ggf", "i.e", "ie",
     "inc", "inkl", "jr", "ltd", "max", "min", "misc", "mr", "mrs", "ms", "no", "nr", "prof", "resp", "sr", "st", "str",
     "tel", "u.a", "usw", "vgl", "vs", "z.b", "d.h",
@@ -10,17 +10,17 @@ const SHORT: [&str; 40] = [
 /// Counts the sentences of a text. Periods in URLs and numbers, after abbreviations and in ellipses do not count.
 ///
 /// ```
-/// use superstep_suggestions::sources::sentences;
-/// assert_eq!(sentences("See https://a.example/b.html for 3.5 GB, e.g. today... Why?!"), 1);
-/// assert_eq!(sentences("One. Two! Three? Four"), 4);
+/// use superstep_suggestions::sources::count_sentences;
+/// assert_eq!(count_sentences("See https://a.example/b.html for 3.5 GB, e.g. today... Why?!"), 1);
+/// assert_eq!(count_sentences("One. Two! Three? Four"), 4);
 /// ```
 #[must_use]
-pub fn sentences(text: &str) -> usize {
+pub fn count_sentences(text: &str) -> usize {
     let mut count = 0;
     let mut is_open = false;
     for word in words(text) {
         is_open |= word.text.chars().any(char::is_alphanumeric);
-        if is_open && ends(&word) {
+        if is_open && ends_sentence(&word) {
             count += 1;
             is_open = false;
         }
@@ -44,15 +44,15 @@ fn words(text: &str) -> Vec<Word<'_>> {
     words
 }
 
-fn ends(word: &Word<'_>) -> bool {
+fn ends_sentence(word: &Word<'_>) -> bool {
     let text = word.text.trim_end_matches(['"', '\'', ')', ']', '”', '“', '’', '»', '«', '*', '_']);
     let bare = text.trim_end_matches(['.', '!', '?', '…', '。', '！', '？']);
-    let signs = &text[bare.len()..];
-    if signs.is_empty() || signs.contains('…') || signs.contains("..") {
+    let end_marks = &text[bare.len()..];
+    if end_marks.is_empty() || end_marks.contains('…') || end_marks.contains("..") {
         // An ellipsis does not end a sentence; a question or exclamation mark after it does.
-        return signs.contains(['!', '?']);
+        return end_marks.contains(['!', '?']);
     }
-    signs != "." || !is_abbreviation(bare, word.is_last)
+    end_marks != "." || !is_abbreviation(bare, word.is_last)
 }
 
 /// Returns true if a single period belongs to the word and does not end the sentence.
@@ -64,8 +64,8 @@ fn is_abbreviation(bare: &str, is_last: bool) -> bool {
     let is_initial = word.chars().count() == 1 && word.chars().all(char::is_alphabetic);
     // As in "on the 3. of May"; a longer number before a period rather ends a statement.
     let is_ordinal = (1..=2).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_digit());
-    let is_pieces = word.contains('.') && word.split('.').all(|part| part.chars().count() == 1);
-    is_initial || is_ordinal || is_pieces || SHORT.contains(&word.as_str())
+    let is_dotted = word.contains('.') && word.split('.').all(|part| part.chars().count() == 1);
+    is_initial || is_ordinal || is_dotted || ABBREVIATIONS.contains(&word.as_str())
 }
 
 #[cfg(test)]
@@ -97,7 +97,7 @@ mod tests {
             ("a.\nb.\n\nc", 1),
             ("All of us, etc.", 1),
         ] {
-            assert_eq!(sentences(text), expected, "{text}");
+            assert_eq!(count_sentences(text), expected, "{text}");
         }
     }
 }

@@ -31,33 +31,34 @@ const COLUMNS: &str = "id, author_id, author_name, text, tags, mode, lat, lng, c
 /// Opens the writing connection and the read-only connection.
 pub(super) fn open(file: Option<&Path>) -> Result<(Connection, Connection)> {
     let location = file.map_or_else(|| "in memory".to_owned(), |file| format!("`{}`", file.display()));
-    let unopened = |cause: rusqlite::Error| {
+    let open_error = |cause: rusqlite::Error| {
         Error::new(ErrorCode::StoreUnavailable, format!("cannot open the posts {location}: {cause}"))
     };
     // If the folder cannot be created, opening the file fails with the reason.
     file.and_then(Path::parent).map(std::fs::create_dir_all);
     let (name, flags) = match file {
         Some(file) => (file.to_string_lossy().into_owned(), OpenFlags::empty()),
-        None => (memory(), OpenFlags::SQLITE_OPEN_URI),
+        None => (memory_database_name(), OpenFlags::SQLITE_OPEN_URI),
     };
     let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let make = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
-    let writer = Connection::open_with_flags(&name, flags | make).map_err(unopened)?;
-    writer.busy_timeout(Duration::from_secs(5)).map_err(unopened)?;
+    let create_flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+    let writer = Connection::open_with_flags(&name, flags | create_flags).map_err(open_error)?;
+    writer.busy_timeout(Duration::from_secs(5)).map_err(open_error)?;
     if file.is_some() {
-        writer.pragma_update(None, "journal_mode", "WAL").map_err(unopened)?;
+        writer.pragma_update(None, "journal_mode", "WAL").map_err(open_error)?;
     }
-    writer.execute_batch(TABLES).map_err(unopened)?;
+    writer.execute_batch(TABLES).map_err(open_error)?;
     // An in-memory database is shared by name and cannot be opened read-only; `query_only` protects it instead.
-    let read = if file.is_some() { OpenFlags::SQLITE_OPEN_READ_ONLY } else { OpenFlags::SQLITE_OPEN_READ_WRITE };
-    let reader = Connection::open_with_flags(&name, flags | read).map_err(unopened)?;
-    reader.busy_timeout(Duration::from_secs(5)).map_err(unopened)?;
-    reader.pragma_update(None, "query_only", true).map_err(unopened)?;
+    let reader_flags =
+        if file.is_some() { OpenFlags::SQLITE_OPEN_READ_ONLY } else { OpenFlags::SQLITE_OPEN_READ_WRITE };
+    let reader = Connection::open_with_flags(&name, flags | reader_flags).map_err(open_error)?;
+    reader.busy_timeout(Duration::from_secs(5)).map_err(open_error)?;
+    reader.pragma_update(None, "query_only", true).map_err(open_error)?;
     Ok((writer, reader))
 }
 
 /// Returns a database name that is unique in this process.
-fn memory() -> String {
+fn memory_database_name() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
     format!("file:superstep-posts-{number}?mode=memory&cache=shared")
@@ -106,7 +107,7 @@ fn insert(connection: &Connection, post: &PostSummary) -> rusqlite::Result<bool>
         format!("INSERT OR IGNORE INTO posts ({COLUMNS}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)");
     let tags = serde_json::Value::from(post.tags.clone()).to_string();
     let (created, expires) = (post.created_at.as_unix_micros(), post.expires_at.as_unix_micros());
-    let (interested, joined) = (small(post.interested_count), small(post.join_count));
+    let (interested, joined) = (to_i64(post.interested_count), to_i64(post.join_count));
     let mut statement = connection.prepare_cached(&statement)?;
     let changed = statement.execute(params![
         post.id,
@@ -127,18 +128,18 @@ fn insert(connection: &Connection, post: &PostSummary) -> rusqlite::Result<bool>
 
 pub(super) fn get(connection: &Connection, id: &str, now: Time) -> rusqlite::Result<Option<PostSummary>> {
     let statement = format!("SELECT {COLUMNS} FROM posts WHERE id = ?1 AND expires_at > ?2");
-    connection.prepare_cached(&statement)?.query_row(params![id, now.as_unix_micros()], read).optional()
+    connection.prepare_cached(&statement)?.query_row(params![id, now.as_unix_micros()], post_from_row).optional()
 }
 
 /// Lists a page of posts. Returns `None` if the post of `after` does not exist.
-pub(super) fn list(connection: &Connection, listing: &PostFilter, now: Time) -> rusqlite::Result<Option<PostPage>> {
-    if let Some(after) = &listing.after {
+pub(super) fn list(connection: &Connection, filter: &PostFilter, now: Time) -> rusqlite::Result<Option<PostPage>> {
+    if let Some(after) = &filter.after {
         let exists = connection.prepare_cached("SELECT 1 FROM posts WHERE id = ?1")?.exists([after])?;
         if !exists {
             return Ok(None);
         }
     }
-    let limit = if listing.limit == 0 { 50 } else { listing.limit.min(200) };
+    let limit = if filter.limit == 0 { 50 } else { filter.limit.min(200) };
     let statement = format!(
         "SELECT {COLUMNS} FROM posts WHERE expires_at > ?1
             AND (?2 IS NULL OR EXISTS (SELECT 1 FROM json_each(tags) WHERE lower(value) = lower(?2)))
@@ -146,10 +147,11 @@ pub(super) fn list(connection: &Connection, listing: &PostFilter, now: Time) -> 
             AND (?4 IS NULL OR (created_at, number) < (SELECT created_at, number FROM posts WHERE id = ?4))
          ORDER BY created_at DESC, number DESC LIMIT ?5"
     );
-    let more = i64::try_from(limit + 1).unwrap_or(i64::MAX);
-    let mode = listing.mode.map(Mode::name);
+    let fetch_limit = i64::try_from(limit + 1).unwrap_or(i64::MAX);
+    let mode = filter.mode.map(Mode::name);
     let mut statement = connection.prepare_cached(&statement)?;
-    let rows = statement.query_map(params![now.as_unix_micros(), listing.tag, mode, listing.after, more], read)?;
+    let rows = statement
+        .query_map(params![now.as_unix_micros(), filter.tag, mode, filter.after, fetch_limit], post_from_row)?;
     let mut posts = rows.collect::<rusqlite::Result<Vec<_>>>()?;
     let has_more = posts.len() > limit;
     posts.truncate(limit);
@@ -168,13 +170,13 @@ pub(super) fn engage(
     };
     let statement =
         format!("UPDATE posts SET {column} = {column} + 1 WHERE id = ?1 AND expires_at > ?2 RETURNING {COLUMNS}");
-    connection.prepare_cached(&statement)?.query_row(params![id, now.as_unix_micros()], read).optional()
+    connection.prepare_cached(&statement)?.query_row(params![id, now.as_unix_micros()], post_from_row).optional()
 }
 
 /// Returns all unexpired posts, newest first.
 pub(super) fn unexpired(connection: &Connection, now: Time) -> rusqlite::Result<Vec<PostSummary>> {
     let statement = format!("SELECT {COLUMNS} FROM posts WHERE expires_at > ?1 ORDER BY created_at DESC, number DESC");
-    connection.prepare_cached(&statement)?.query_map([now.as_unix_micros()], read)?.collect()
+    connection.prepare_cached(&statement)?.query_map([now.as_unix_micros()], post_from_row)?.collect()
 }
 
 /// Returns the ids of posts that contain a word, compared by stem.
@@ -184,11 +186,11 @@ pub(super) fn with_word(connection: &Connection, word: &str) -> rusqlite::Result
     connection.prepare_cached(statement)?.query_map([quoted], |row| row.get(0))?.collect()
 }
 
-pub(super) fn failed(cause: &rusqlite::Error) -> Error {
+pub(super) fn database_error(cause: &rusqlite::Error) -> Error {
     Error::new(ErrorCode::StoreUnavailable, format!("the posts cannot be read or written: {cause}"))
 }
 
-fn read(row: &Row<'_>) -> rusqlite::Result<PostSummary> {
+fn post_from_row(row: &Row<'_>) -> rusqlite::Result<PostSummary> {
     let (tags, mode): (String, String) = (row.get("tags")?, row.get("mode")?);
     let count = |column: &str| row.get::<_, i64>(column).map(|count| u64::try_from(count).unwrap_or(0));
     Ok(PostSummary {
@@ -211,6 +213,6 @@ fn time(micros: i64) -> rusqlite::Result<Time> {
     Time::from_unix_micros(micros).map_err(|_| rusqlite::Error::IntegralValueOutOfRange(0, micros))
 }
 
-fn small(count: u64) -> i64 {
+fn to_i64(count: u64) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

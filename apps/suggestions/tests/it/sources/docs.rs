@@ -90,7 +90,10 @@ async fn one_document_may_fill_all_hits() {
     let sources = Sources::open(&settings).unwrap();
     let results = sources.search_docs("alpha").await.unwrap();
     assert_eq!(results.len(), 2);
-    assert!(results.iter().all(|found| found.url.starts_with("https://docs.example/v1/one.md#")), "{results:?}");
+    assert!(
+        results.iter().all(|suggestion| suggestion.url.starts_with("https://docs.example/v1/one.md#")),
+        "{results:?}"
+    );
     assert_ne!(results[0].url, results[1].url);
 }
 

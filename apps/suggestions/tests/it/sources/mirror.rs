@@ -5,7 +5,7 @@ use superstep_suggestions::types::{M365Source, McpSuggestion};
 
 use super::Folder;
 
-fn of(suggestions: &[McpSuggestion], source: M365Source) -> Vec<&str> {
+fn urls_of(suggestions: &[McpSuggestion], source: M365Source) -> Vec<&str> {
     suggestions
         .iter()
         .filter(|suggestion| suggestion.source == Some(source))
@@ -19,15 +19,15 @@ async fn files_and_mail_are_returned_with_their_source() {
     let (_folder, sources, _) = super::sample().await;
     let results = sources.search_m365("AKS rollback helm", None).await.unwrap();
     assert!(
-        of(&results, M365Source::Onedrive).contains(&"m365/onedrive/anke-brouwer/rollback-drill-notes.md"),
+        urls_of(&results, M365Source::Onedrive).contains(&"m365/onedrive/anke-brouwer/rollback-drill-notes.md"),
         "{results:#?}"
     );
-    let shared = of(&results, M365Source::Sharepoint);
+    let shared = urls_of(&results, M365Source::Sharepoint);
     assert!(shared.contains(&"m365/sharepoint/platform/runbooks/failed-aks-rollout.md"), "{shared:?}");
-    let mail = of(&results, M365Source::Email);
+    let mail = urls_of(&results, M365Source::Email);
     assert!(mail.contains(&"m365/mail/01-rollback-booking-api.eml"), "{mail:?}");
     assert!(mail.iter().any(|url| url.starts_with("m365/mail/archive.mbox?message=")), "{mail:?}");
-    assert!(results.len() <= 20 && results.iter().all(|found| found.description.chars().count() <= 300));
+    assert!(results.len() <= 20 && results.iter().all(|suggestion| suggestion.description.chars().count() <= 300));
 }
 
 /// R-SUG-18: multipart mail, encoded subjects, quoted-printable and base64 are decoded.
@@ -41,7 +41,7 @@ async fn mail_is_read_however_it_is_encoded() {
         ("readiness never passes, quota, no room on nodes", "m365/mail/archive.mbox?message=1"),
     ] {
         let results = sources.search_m365(query, None).await.unwrap();
-        let mail = of(&results, M365Source::Email);
+        let mail = urls_of(&results, M365Source::Email);
         assert_eq!(mail.first(), Some(&url), "{query}: {mail:?}");
     }
     assert!(sources.skipped().iter().all(|skipped| !skipped.contains(".eml")), "{:?}", sources.skipped());

@@ -4,13 +4,13 @@ use serde_json::{Value, json};
 use superstep_suggestions::sources::{NewPost, SourceSettings, Sources, TimeToLive};
 use superstep_suggestions::types::Mode;
 
-fn broken(value: &Value) -> Vec<(String, String)> {
-    let broken = NewPost::from_json(value).unwrap_err();
-    broken.into_iter().map(|violation| (violation.pointer, violation.message)).collect()
+fn violations_of(value: &Value) -> Vec<(String, String)> {
+    let violations = NewPost::from_json(value).unwrap_err();
+    violations.into_iter().map(|violation| (violation.pointer, violation.message)).collect()
 }
 
 fn pointers(value: &Value) -> Vec<String> {
-    broken(value).into_iter().map(|(pointer, _)| pointer).collect()
+    violations_of(value).into_iter().map(|(pointer, _)| pointer).collect()
 }
 
 /// R-SUG-40: a valid post is parsed, and missing fields have defaults.
@@ -66,7 +66,7 @@ fn every_broken_rule_is_listed() {
     ] {
         assert_eq!(pointers(&value), [pointer], "{value}");
     }
-    let (_, message) = &broken(&json!({ "text": "One. Two. Three. Four." }))[0];
+    let (_, message) = &violations_of(&json!({ "text": "One. Two. Three. Four." }))[0];
     assert_eq!(message, "has 4 sentences; the maximum is 3");
 }
 

@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     let mut order = Vec::new();
     let mut rows: BTreeMap<String, Row> = BTreeMap::new();
     for line in lines {
-        let peer = format!("{} {}", word(&line, "peer"), word(&line, "version"));
+        let peer = format!("{} {}", text_field(&line, "peer"), text_field(&line, "version"));
         if !order.contains(&peer) {
             order.push(peer.clone());
         }
@@ -46,32 +46,32 @@ fn main() -> ExitCode {
 
 impl Row {
     fn add(&mut self, line: &Value) {
-        let workload = word(line, "workload");
+        let workload = text_field(line, "workload");
         let remark = line["lacks"].as_str().or(line["wrong"].as_str());
         if let Some(remark) = remark {
             self.remarks.insert(workload.to_owned(), remark.to_owned());
         }
         if let (Some(seconds), Some(executions)) = (line["cpu_s"]["median"].as_f64(), line["executions"].as_f64()) {
-            let key = (workload.to_owned(), word(line, "runtime").to_owned());
+            let key = (workload.to_owned(), text_field(line, "runtime").to_owned());
             self.rounds.entry(key).or_default().push(seconds / executions * 1e6);
         }
     }
 
     fn cell(&self, workload: &str) -> String {
-        let mine = self.rounds.iter().filter(|((of, _), _)| of == workload);
-        let best = mine.map(|(_, rounds)| spread(rounds)).min_by(|one, other| one[1].total_cmp(&other[1]));
-        match (best, self.remarks.get(workload)) {
-            (Some([least, middle, greatest]), None) => format!("{middle:.2} ({least:.2}–{greatest:.2})"),
-            (Some([least, middle, greatest]), Some(problem)) => {
-                format!("{middle:.2} ({least:.2}–{greatest:.2}), **wrong: {problem}**")
+        let by_runtime = self.rounds.iter().filter(|((name, _), _)| name == workload);
+        let cheapest = by_runtime.map(|(_, rounds)| spread(rounds)).min_by(|one, other| one[1].total_cmp(&other[1]));
+        match (cheapest, self.remarks.get(workload)) {
+            (Some([min, median, max]), None) => format!("{median:.2} ({min:.2}–{max:.2})"),
+            (Some([min, median, max]), Some(mismatch)) => {
+                format!("{median:.2} ({min:.2}–{max:.2}), **wrong: {mismatch}**")
             }
-            (None, Some(lacks)) => lacks.clone(),
+            (None, Some(reason)) => reason.clone(),
             (None, None) => "not run".to_owned(),
         }
     }
 }
 
-fn word<'a>(line: &'a Value, key: &str) -> &'a str {
+fn text_field<'a>(line: &'a Value, key: &str) -> &'a str {
     line[key].as_str().unwrap_or("?")
 }
 

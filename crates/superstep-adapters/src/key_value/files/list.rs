@@ -19,12 +19,12 @@ pub(super) struct KeyLister<'a> {
 
 /// Lists the keys that begin with `prefix` and sort after `after`.
 pub(super) fn list(root: &Path, prefix: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
-    let mut walk = KeyLister { root, prefix, after, limit, keys: Vec::new() };
+    let mut lister = KeyLister { root, prefix, after, limit, keys: Vec::new() };
     match prefix.rsplit_once('/') {
-        Some((folders, _)) => walk.enter(&path::of_folders(root, folders), &format!("{folders}/"))?,
-        None => walk.enter(root, "")?,
+        Some((folders, _)) => lister.enter(&path::of_folders(root, folders), &format!("{folders}/"))?,
+        None => lister.enter(root, "")?,
     }
-    Ok(walk.keys)
+    Ok(lister.keys)
 }
 
 impl KeyLister<'_> {
@@ -51,10 +51,10 @@ impl KeyLister<'_> {
                 PathKind::File => self.add_key(format!("{before}{text}"))?,
                 PathKind::Folder | PathKind::Continued => {
                     let nested_prefix = format!("{before}{text}/");
-                    let may_fit = nested_prefix.starts_with(self.prefix) || self.prefix.starts_with(&nested_prefix);
+                    let may_match = nested_prefix.starts_with(self.prefix) || self.prefix.starts_with(&nested_prefix);
                     let is_before_start =
                         self.after.is_some_and(|after| after > &*nested_prefix && !after.starts_with(&nested_prefix));
-                    if may_fit && !is_before_start {
+                    if may_match && !is_before_start {
                         self.enter(&path, &nested_prefix)?;
                     }
                 }

@@ -12,15 +12,15 @@ use super::io_error;
 
 /// Length of the header in bytes: the expiry and a checksum of the expiry, because a corrupt expiry could make a
 /// valid value disappear.
-const HEAD: usize = 16;
+const HEADER_BYTES: usize = 16;
 
 /// Returns the header of a value with this time to live from now.
-pub(super) fn head(lasts: Option<Duration>) -> [u8; HEAD] {
-    let ends = lasts.map_or(u64::MAX, |lasts| now().saturating_add(millis(lasts)));
-    let mut head = [0; HEAD];
-    head[..8].copy_from_slice(&ends.to_le_bytes());
-    head[8..].copy_from_slice(&xxh3_64(&ends.to_le_bytes()).to_le_bytes());
-    head
+pub(super) fn header(ttl: Option<Duration>) -> [u8; HEADER_BYTES] {
+    let expires_at = ttl.map_or(u64::MAX, |ttl| now().saturating_add(millis(ttl)));
+    let mut header = [0; HEADER_BYTES];
+    header[..8].copy_from_slice(&expires_at.to_le_bytes());
+    header[8..].copy_from_slice(&xxh3_64(&expires_at.to_le_bytes()).to_le_bytes());
+    header
 }
 
 /// Reads the value of a file; `None` if the file does not exist or is expired.
@@ -57,17 +57,17 @@ fn open(path: &Path) -> Result<Option<(File, bool)>> {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),
         opened => opened.map_err(|error| io_error(&error, path))?,
     };
-    let mut head = [0; HEAD];
-    match file.read_exact(&mut head) {
+    let mut header = [0; HEADER_BYTES];
+    match file.read_exact(&mut header) {
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Err(corrupt_file_error(path)),
         read => read.map_err(|error| io_error(&error, path))?,
     }
-    let (ends, sum) = head.split_at(8);
-    if xxh3_64(ends).to_le_bytes() != *sum {
+    let (expires_at, sum) = header.split_at(8);
+    if xxh3_64(expires_at).to_le_bytes() != *sum {
         return Err(corrupt_file_error(path));
     }
-    let ends = u64::from_le_bytes(ends.try_into().unwrap_or_default());
-    Ok(Some((file, ends == u64::MAX || now() < ends)))
+    let expires_at = u64::from_le_bytes(expires_at.try_into().unwrap_or_default());
+    Ok(Some((file, expires_at == u64::MAX || now() < expires_at)))
 }
 
 fn corrupt_file_error(path: &Path) -> Error {

@@ -20,9 +20,9 @@ use super::OfferedTool;
 use crate::mcp::content;
 
 /// Maximum size of the arguments in bytes.
-const ARGUMENTS: usize = 256 * 1024;
+const MAX_ARGUMENTS_BYTES: usize = 256 * 1024;
 /// Maximum number of argument errors in one result.
-const PROBLEMS: usize = 10;
+const MAX_REPORTED_ERRORS: usize = 10;
 
 /// Runs one call.
 pub(super) async fn run(
@@ -55,12 +55,12 @@ pub(super) async fn run(
 fn validate_args(offer: &OfferedTool, args: Map<String, Value>) -> Result<Map<String, Value>, String> {
     let args = Value::Object(args);
     let length = serde_json::to_string(&args).map_or(usize::MAX, |text| text.len());
-    if length > ARGUMENTS {
-        return Err(format!("the arguments have {length} bytes; the maximum is {ARGUMENTS}"));
+    if length > MAX_ARGUMENTS_BYTES {
+        return Err(format!("the arguments have {length} bytes; the maximum is {MAX_ARGUMENTS_BYTES}"));
     }
     if let Err(faults) = offer.arguments.check(&args) {
         let name = &offer.tool.spec().name;
-        let lines = faults.iter().take(PROBLEMS).map(|fault| {
+        let lines = faults.iter().take(MAX_REPORTED_ERRORS).map(|fault| {
             let pointer = if fault.pointer.is_empty() { "/" } else { &fault.pointer };
             format!("\n- {pointer}: {}", fault.message)
         });

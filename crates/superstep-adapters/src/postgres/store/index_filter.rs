@@ -13,13 +13,13 @@ const EXACT: u64 = 1 << 53;
 /// Returns a value as indexable JSON; `None` if the server cannot index it.
 pub(super) fn doc(put: &PutOp, written: &str) -> Option<String> {
     // PostgreSQL rejects `\u0000` in JSON; an escaped backslash before `u0000` is excluded as well.
-    let is_taken = written.len() <= MAX_DOC_BYTES && !written.contains("\\u0000");
-    (is_taken && put.value.is_object()).then(|| written.to_owned())
+    let is_indexable = written.len() <= MAX_DOC_BYTES && !written.contains("\\u0000");
+    (is_indexable && put.value.is_object()).then(|| written.to_owned())
 }
 
 /// Returns the index terms of an item; `None` if the server cannot index that many.
-pub(super) fn tsvector_terms(marks: Vec<String>) -> Option<Vec<String>> {
-    (marks.len() <= MAX_INDEX_TERMS).then_some(marks)
+pub(super) fn tsvector_terms(terms: Vec<String>) -> Option<Vec<String>> {
+    (terms.len() <= MAX_INDEX_TERMS).then_some(terms)
 }
 
 /// Returns an object that every matching value contains; `None` if the filter has no indexable condition.

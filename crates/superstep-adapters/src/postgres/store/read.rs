@@ -16,12 +16,12 @@ use crate::store_rows::{ItemColumns, query_terms, read_index};
 const COLUMNS: &str = "memory.space, memory.key, value, created, updated, expires, lasts";
 /// Selects items under a prefix that are not expired and contain the indexable condition: `$1` from, `$2` to, `$3`
 /// now, `$4` condition.
-const UNDER: &str = "memory.space >= $1 AND memory.space < $2 AND (expires IS NULL OR expires > $3) \
+const UNDER_PREFIX: &str = "memory.space >= $1 AND memory.space < $2 AND (expires IS NULL OR expires > $3) \
                      AND ($4::text IS NULL OR doc IS NULL OR doc @> $4::jsonb)";
 /// Number of rows per fetch.
-const PAGE: usize = 200;
+const PAGE_SIZE: usize = 200;
 /// Tolerance between distances computed by the server and by core.
-const MARGIN: f64 = 1e-4;
+const DISTANCE_TOLERANCE: f64 = 1e-4;
 
 /// A query parameter with its type.
 type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
@@ -59,8 +59,8 @@ impl ItemReader<'_> {
         let arguments = [(&space as _, Type::BYTEA), (&key as _, Type::BYTEA), (&self.now as _, Type::INT8)];
         let Some(row) = self.client.query_typed_opt(&statement, &arguments).await? else { return Ok(None) };
         let mut item = self.read(&row)?;
-        if let (Some((spaces, keys)), Some(lasts)) = (refresh, row.try_get::<_, Option<i64>>(6)?) {
-            item.expires_at = Some(self.now.saturating_add(lasts));
+        if let (Some((spaces, keys)), Some(ttl)) = (refresh, row.try_get::<_, Option<i64>>(6)?) {
+            item.expires_at = Some(self.now.saturating_add(ttl));
             keys.push(key.to_vec());
             spaces.push(space);
         }
@@ -73,16 +73,16 @@ impl ItemReader<'_> {
         query: &SearchQuery,
         refresh: Option<&mut ItemNames>,
     ) -> PgResult<Vec<SearchItem>> {
-        let mut finder = SearchCollector::new(search, query);
+        let mut collector = SearchCollector::new(search, query);
         match (query, self.extension) {
-            (SearchQuery::Nothing, _) => self.newest(search, &mut finder).await?,
-            (SearchQuery::Words(words), _) => self.by_words(search, words, &mut finder).await?,
+            (SearchQuery::Nothing, _) => self.newest(search, &mut collector).await?,
+            (SearchQuery::Words(words), _) => self.by_words(search, words, &mut collector).await?,
             (SearchQuery::Vector(query_vector), Some(extension)) => {
-                self.nearest(search, (query_vector, extension), &mut finder).await?
+                self.nearest(search, (query_vector, extension), &mut collector).await?
             }
-            (SearchQuery::Vector(query_vector), None) => self.by_vector(search, query_vector, &mut finder).await?,
+            (SearchQuery::Vector(query_vector), None) => self.by_vector(search, query_vector, &mut collector).await?,
         }
-        let mut hits = finder.finish();
+        let mut hits = collector.finish();
         if let Some(names) = refresh {
             for hit in hits.iter_mut().filter(|hit| hit.item.expires_at.is_some()) {
                 let get = GetOp::new(&hit.item.namespace, hit.item.key.as_str());
@@ -92,26 +92,26 @@ impl ItemReader<'_> {
         Ok(hits)
     }
 
-    /// Passes rows to `take` page by page until it returns false. A cursor makes all pages see one snapshot.
-    async fn each(
+    /// Passes rows to `on_row` page by page until it returns false. A cursor makes all pages see one snapshot.
+    async fn for_each_row(
         &self,
         search: &SearchOp,
-        (statement, more): (&str, &[Parameter<'_>]),
-        mut take: impl FnMut(&Row) -> PgResult<bool>,
+        (statement, extra_arguments): (&str, &[Parameter<'_>]),
+        mut on_row: impl FnMut(&Row) -> PgResult<bool>,
     ) -> PgResult<()> {
         let ((from, to), conditions) = (search.prefix.range(), index_filter::containment_filter(&search.filter));
         let mut arguments: Vec<Parameter<'_>> =
             vec![(&from, Type::BYTEA), (&to, Type::BYTEA), (&self.now, Type::INT8), (&conditions, Type::TEXT)];
-        arguments.extend(more.iter().cloned());
+        arguments.extend(extra_arguments.iter().cloned());
         let open = self.address.fill(&format!("DECLARE found NO SCROLL CURSOR FOR {statement}"));
         self.client.execute_typed(&open, &arguments).await?;
-        let mut wants_more = true;
-        while wants_more {
-            let rows = self.client.query_typed(&format!("FETCH {PAGE} FROM found"), &[]).await?;
-            wants_more = rows.len() == PAGE;
+        let mut has_more = true;
+        while has_more {
+            let rows = self.client.query_typed(&format!("FETCH {PAGE_SIZE} FROM found"), &[]).await?;
+            has_more = rows.len() == PAGE_SIZE;
             for row in &rows {
-                if !take(row)? {
-                    wants_more = false;
+                if !on_row(row)? {
+                    has_more = false;
                     break;
                 }
             }
@@ -120,30 +120,30 @@ impl ItemReader<'_> {
         Ok(())
     }
 
-    async fn newest(&self, search: &SearchOp, finder: &mut SearchCollector<'_>) -> PgResult<()> {
+    async fn newest(&self, search: &SearchOp, collector: &mut SearchCollector<'_>) -> PgResult<()> {
         let statement =
-            format!("SELECT {COLUMNS} FROM @schema@.memory WHERE {UNDER} ORDER BY updated DESC, space, key");
-        let take = |row: &Row| {
-            finder.add_item(self.read(row)?);
-            Ok(!finder.is_full())
+            format!("SELECT {COLUMNS} FROM @schema@.memory WHERE {UNDER_PREFIX} ORDER BY updated DESC, space, key");
+        let on_row = |row: &Row| {
+            collector.add_item(self.read(row)?);
+            Ok(!collector.is_full())
         };
-        self.each(search, (&statement, &[]), take).await
+        self.for_each_row(search, (&statement, &[]), on_row).await
     }
 
-    async fn by_words(&self, search: &SearchOp, words: &[String], finder: &mut SearchCollector<'_>) -> PgResult<()> {
+    async fn by_words(&self, search: &SearchOp, words: &[String], collector: &mut SearchCollector<'_>) -> PgResult<()> {
         if words.is_empty() {
             return Ok(());
         }
         let statement = format!(
-            "SELECT {COLUMNS}, paths FROM @schema@.memory WHERE {UNDER} \
+            "SELECT {COLUMNS}, paths FROM @schema@.memory WHERE {UNDER_PREFIX} \
              AND (marks @@ $5::tsquery OR (marks IS NULL AND paths IS NOT NULL))"
         );
-        let marks = query_terms(words).join(" | ");
-        let take = |row: &Row| {
-            finder.add_text_match(self.read(row)?, &read_index(row.try_get(7)?));
+        let terms = query_terms(words).join(" | ");
+        let on_row = |row: &Row| {
+            collector.add_text_match(self.read(row)?, &read_index(row.try_get(7)?));
             Ok(true)
         };
-        self.each(search, (&statement, &[(&marks, Type::TEXT)]), take).await
+        self.for_each_row(search, (&statement, &[(&terms, Type::TEXT)]), on_row).await
     }
 
     /// Searches by vector with pgvector: rows arrive by distance, so the rest need not be fetched. The final order is
@@ -152,25 +152,25 @@ impl ItemReader<'_> {
         &self,
         search: &SearchOp,
         (query_vector, extension): (&[f32], &str),
-        finder: &mut SearchCollector<'_>,
+        collector: &mut SearchCollector<'_>,
     ) -> PgResult<()> {
         let statement = format!(
             "SELECT {COLUMNS}, near.floats, near.distance FROM @schema@.memory JOIN LATERAL (SELECT v.floats, \
              coalesce(nullif(v.floats::{extension}.vector OPERATOR({extension}.<=>) $6::real[]::{extension}.vector, \
              'NaN'), 1) AS distance FROM @schema@.memory_vector v WHERE v.item = memory.id AND v.model = $5 \
-             ORDER BY distance LIMIT 1) AS near ON true WHERE {UNDER} ORDER BY near.distance, space, key"
+             ORDER BY distance LIMIT 1) AS near ON true WHERE {UNDER_PREFIX} ORDER BY near.distance, space, key"
         );
-        let (model, mut last) = (self.model.as_bytes(), None);
-        let take = |row: &Row| {
+        let (model, mut last_distance) = (self.model.as_bytes(), None);
+        let on_row = |row: &Row| {
             let (floats, distance): (Vec<f32>, f64) = (row.try_get(7)?, row.try_get(8)?);
-            finder.add_vector_match(self.read(row)?, similarity(query_vector, &floats));
-            if finder.is_full() {
-                last = last.or(Some(distance));
+            collector.add_vector_match(self.read(row)?, similarity(query_vector, &floats));
+            if collector.is_full() {
+                last_distance = last_distance.or(Some(distance));
             }
-            Ok(last.is_none_or(|last| distance <= last + MARGIN))
+            Ok(last_distance.is_none_or(|last_distance| distance <= last_distance + DISTANCE_TOLERANCE))
         };
-        let more: [Parameter<'_>; 2] = [(&model, Type::BYTEA), (&query_vector, Type::FLOAT4_ARRAY)];
-        self.each(search, (&statement, &more), take).await
+        let extra_arguments: [Parameter<'_>; 2] = [(&model, Type::BYTEA), (&query_vector, Type::FLOAT4_ARRAY)];
+        self.for_each_row(search, (&statement, &extra_arguments), on_row).await
     }
 
     /// Searches by vector without pgvector, which transfers every vector under the prefix.
@@ -178,30 +178,30 @@ impl ItemReader<'_> {
         &self,
         search: &SearchOp,
         query_vector: &[f32],
-        finder: &mut SearchCollector<'_>,
+        collector: &mut SearchCollector<'_>,
     ) -> PgResult<()> {
         let statement = format!(
             "SELECT {COLUMNS}, floats, memory.id FROM @schema@.memory JOIN @schema@.memory_vector v ON v.item = memory.id \
-             AND v.model = $5 WHERE {UNDER} ORDER BY memory.id"
+             AND v.model = $5 WHERE {UNDER_PREFIX} ORDER BY memory.id"
         );
         let model = self.model.as_bytes();
         let mut best: Option<(i64, Item, f64)> = None;
-        let take = |row: &Row| {
+        let on_row = |row: &Row| {
             let (floats, id): (Vec<f32>, i64) = (row.try_get(7)?, row.try_get(8)?);
             let cosine = similarity(query_vector, &floats);
             match &mut best {
                 Some((best_id, _, nearest)) if *best_id == id => *nearest = nearest.max(cosine),
                 _ => {
                     if let Some((_, item, nearest)) = best.replace((id, self.read(row)?, cosine)) {
-                        finder.add_vector_match(item, nearest);
+                        collector.add_vector_match(item, nearest);
                     }
                 }
             }
             Ok(true)
         };
-        self.each(search, (&statement, &[(&model, Type::BYTEA)]), take).await?;
+        self.for_each_row(search, (&statement, &[(&model, Type::BYTEA)]), on_row).await?;
         if let Some((_, item, nearest)) = best {
-            finder.add_vector_match(item, nearest);
+            collector.add_vector_match(item, nearest);
         }
         Ok(())
     }

@@ -19,7 +19,7 @@ pub(super) async fn prepare(pool: &ConnectionPool) -> Result<()> {
     let address = &pool.address;
     let prepared = pool.with_connection(|client| async move {
         if !is_ready(&client, address).await? {
-            make(&client, address).await?;
+            create_tables(&client, address).await?;
         }
         Ok(())
     });
@@ -33,8 +33,8 @@ pub(super) async fn find_extension(pool: &ConnectionPool) -> Result<Option<Strin
         if let Some(schema) = extension(&client).await? {
             return Ok(Some(schema));
         }
-        let is_known = "SELECT FROM pg_catalog.pg_available_extensions WHERE name = 'vector'";
-        if client.query_typed_opt(is_known, &[]).await?.is_none() {
+        let is_available = "SELECT FROM pg_catalog.pg_available_extensions WHERE name = 'vector'";
+        if client.query_typed_opt(is_available, &[]).await?.is_none() {
             return Ok(None);
         }
         match client.batch_execute("CREATE EXTENSION IF NOT EXISTS vector").await {
@@ -70,7 +70,7 @@ async fn is_ready(client: &Client, address: &PgConfig) -> PgResult<bool> {
 }
 
 /// Creates the tables in one transaction. A concurrent caller waits for the lock and then finds the work done.
-async fn make(client: &Client, address: &PgConfig) -> PgResult<()> {
+async fn create_tables(client: &Client, address: &PgConfig) -> PgResult<()> {
     client.batch_execute(&format!("BEGIN; SELECT pg_advisory_xact_lock({LOCK})")).await?;
     match is_ready(client, address).await {
         Ok(true) => {}

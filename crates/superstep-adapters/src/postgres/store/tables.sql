@@ -1,6 +1,6 @@
--- The tables of the long-term store, version 1, beside those of checkpoints and apart from them.
--- Names and values are bytes: they may hold what PostgreSQL's own text cannot, and sort as core sorts them. `doc` and
--- `marks` only narrow down which rows core looks at; a row that has none of them is always looked at.
+-- The tables of the long-term store, version 1, independent of those of checkpoints.
+-- Names and values are bytes: they may contain characters that the text type of PostgreSQL cannot, and sort as in core.
+-- `doc` and `marks` only preselect the rows that core checks; a row without them is always checked.
 
 CREATE TABLE @schema@.memory_version (
     number integer NOT NULL

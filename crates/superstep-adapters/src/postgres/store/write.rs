@@ -20,12 +20,12 @@ pub(super) struct ItemWriter<'a> {
 impl ItemWriter<'_> {
     /// Puts a value with its index terms and vectors.
     pub(super) async fn put(&self, put: &PutOp, vectors: &[Vec<f32>]) -> PgResult<()> {
-        let life = self.setup.options.ttl_micros(put);
-        let expires = life.map(|life| self.now.saturating_add(life));
+        let ttl = self.setup.options.ttl_micros(put);
+        let expires = ttl.map(|ttl| self.now.saturating_add(ttl));
         let written = put.value.to_string();
         let (space, key, value) = (put.namespace.to_bytes(), put.key.as_bytes(), written.as_bytes());
         let (doc, paths) = (index_filter::doc(put, &written), write_index(&put.index));
-        let marks = paths.as_ref().and_then(|_| index_filter::tsvector_terms(index_terms(put)));
+        let terms = paths.as_ref().and_then(|_| index_filter::tsvector_terms(index_terms(put)));
         let statement = self.address.fill(
             "INSERT INTO @schema@.memory AS kept (space, key, value, doc, paths, marks, created, updated, expires, lasts) \
              VALUES ($1, $2, $3, $4::jsonb, $5, array_to_tsvector($6), $7, $7, $8, $9) \
@@ -40,10 +40,10 @@ impl ItemWriter<'_> {
             (&value as _, Type::BYTEA),
             (&doc as _, Type::TEXT),
             (&paths as _, Type::TEXT),
-            (&marks as _, Type::TEXT_ARRAY),
+            (&terms as _, Type::TEXT_ARRAY),
             (&self.now as _, Type::INT8),
             (&expires as _, Type::INT8),
-            (&life as _, Type::INT8),
+            (&ttl as _, Type::INT8),
         ];
         let row = self.client.query_typed_one(&statement, &arguments).await?;
         let (id, is_new): (i64, bool) = (row.try_get(0)?, row.try_get(1)?);
@@ -93,12 +93,12 @@ impl ItemWriter<'_> {
         Ok(())
     }
 
-    /// Deletes at most `most` expired items and skips those locked by other transactions.
-    pub(super) async fn sweep(&self, most: Option<i64>) -> PgResult<u64> {
+    /// Deletes at most `limit` expired items and skips those locked by other transactions.
+    pub(super) async fn sweep(&self, limit: Option<i64>) -> PgResult<u64> {
         let statement = self.address.fill(
             "DELETE FROM @schema@.memory WHERE id IN (SELECT id FROM @schema@.memory WHERE expires <= $1 \
              ORDER BY id LIMIT $2 FOR UPDATE SKIP LOCKED)",
         );
-        Ok(self.client.execute_typed(&statement, &[(&self.now, Type::INT8), (&most, Type::INT8)]).await?)
+        Ok(self.client.execute_typed(&statement, &[(&self.now, Type::INT8), (&limit, Type::INT8)]).await?)
     }
 }

@@ -13,7 +13,7 @@ use crate::store_rows::{ItemColumns, query_terms, read_index};
 /// The columns that `read` reads from the table `memory`.
 const COLUMNS: &str = "memory.space, memory.key, value, created, updated, expires, lasts, paths";
 /// Selects items under a prefix that are not expired: `?1` from, `?2` to, `?3` now.
-const UNDER: &str = "memory.space >= ?1 AND memory.space < ?2 AND (expires IS NULL OR expires > ?3)";
+const UNDER_PREFIX: &str = "memory.space >= ?1 AND memory.space < ?2 AND (expires IS NULL OR expires > ?3)";
 
 /// A reader on one connection at one time.
 pub(super) struct ItemReader<'a> {
@@ -46,8 +46,8 @@ impl ItemReader<'_> {
         let mut rows = statement.query(params![space, get.key.as_bytes(), self.now])?;
         let Some(row) = rows.next()? else { return Ok(None) };
         let mut item = self.read(row)?;
-        if let (Some(names), Some(lasts)) = (refresh, row.get::<_, Option<i64>>(6)?) {
-            item.expires_at = Some(self.now.saturating_add(lasts));
+        if let (Some(names), Some(ttl)) = (refresh, row.get::<_, Option<i64>>(6)?) {
+            item.expires_at = Some(self.now.saturating_add(ttl));
             names.push((space, get.key.as_bytes().to_vec()));
         }
         Ok(Some(item))
@@ -59,13 +59,13 @@ impl ItemReader<'_> {
         query: &SearchQuery,
         refresh: Option<&mut ItemNames>,
     ) -> SqliteResult<Vec<SearchItem>> {
-        let mut finder = SearchCollector::new(search, query);
+        let mut collector = SearchCollector::new(search, query);
         match query {
-            SearchQuery::Nothing => self.newest(search, &mut finder)?,
-            SearchQuery::Words(words) => self.by_words(search, words, &mut finder)?,
-            SearchQuery::Vector(query_vector) => self.by_vector(search, query_vector, &mut finder)?,
+            SearchQuery::Nothing => self.newest(search, &mut collector)?,
+            SearchQuery::Words(words) => self.by_words(search, words, &mut collector)?,
+            SearchQuery::Vector(query_vector) => self.by_vector(search, query_vector, &mut collector)?,
         }
-        let mut hits = finder.finish();
+        let mut hits = collector.finish();
         if let Some(names) = refresh {
             for hit in hits.iter_mut().filter(|hit| hit.item.expires_at.is_some()) {
                 let get = GetOp::new(&hit.item.namespace, hit.item.key.as_str());
@@ -77,46 +77,51 @@ impl ItemReader<'_> {
 
     /// Reads items in the requested order until there are enough. Values are read one by one, because sorting would
     /// copy them.
-    fn newest(&self, search: &SearchOp, finder: &mut SearchCollector<'_>) -> SqliteResult<()> {
-        let order = format!("SELECT id FROM memory WHERE {UNDER} ORDER BY updated DESC, space, key");
+    fn newest(&self, search: &SearchOp, collector: &mut SearchCollector<'_>) -> SqliteResult<()> {
+        let order = format!("SELECT id FROM memory WHERE {UNDER_PREFIX} ORDER BY updated DESC, space, key");
         let (from, to) = search.prefix.range();
         let mut order = self.connection.prepare_cached(&order)?;
         let mut value = self.connection.prepare_cached(&format!("SELECT {COLUMNS} FROM memory WHERE id = ?1"))?;
         let mut ids = order.query(params![from, to, self.now])?;
-        while !finder.is_full() {
+        while !collector.is_full() {
             let Some(id) = ids.next()? else { break };
             let mut rows = value.query([id.get::<_, i64>(0)?])?;
             if let Some(row) = rows.next()? {
-                finder.add_item(self.read(row)?);
+                collector.add_item(self.read(row)?);
             }
         }
         Ok(())
     }
 
-    fn by_words(&self, search: &SearchOp, words: &[String], finder: &mut SearchCollector<'_>) -> SqliteResult<()> {
+    fn by_words(&self, search: &SearchOp, words: &[String], collector: &mut SearchCollector<'_>) -> SqliteResult<()> {
         if words.is_empty() {
             return Ok(());
         }
         let sql = format!(
             "SELECT {COLUMNS} FROM memory_word JOIN memory ON memory.id = memory_word.rowid \
-             WHERE memory_word MATCH ?4 AND {UNDER}"
+             WHERE memory_word MATCH ?4 AND {UNDER_PREFIX}"
         );
         let (from, to) = search.prefix.range();
         let mut statement = self.connection.prepare_cached(&sql)?;
         let mut rows = statement.query(params![from, to, self.now, query_terms(words).join(" OR ")])?;
         while let Some(row) = rows.next()? {
             let index = read_index(row.get_ref(7)?.as_str_or_null().map_err(rusqlite::Error::from)?);
-            finder.add_text_match(self.read(row)?, &index);
+            collector.add_text_match(self.read(row)?, &index);
         }
         Ok(())
     }
 
     /// Searches by vector: compares every vector under the prefix, which is exact and fast enough for the data of one
     /// user or project.
-    fn by_vector(&self, search: &SearchOp, query_vector: &[f32], finder: &mut SearchCollector<'_>) -> SqliteResult<()> {
+    fn by_vector(
+        &self,
+        search: &SearchOp,
+        query_vector: &[f32],
+        collector: &mut SearchCollector<'_>,
+    ) -> SqliteResult<()> {
         let sql = format!(
             "SELECT {COLUMNS}, memory.id, floats FROM memory JOIN memory_vector ON memory_vector.item = memory.id \
-             AND memory_vector.model = ?4 WHERE {UNDER} ORDER BY memory.id"
+             AND memory_vector.model = ?4 WHERE {UNDER_PREFIX} ORDER BY memory.id"
         );
         let (from, to) = search.prefix.range();
         let mut statement = self.connection.prepare_cached(&sql)?;
@@ -130,19 +135,19 @@ impl ItemReader<'_> {
                 _ => {
                     let next = (row.get(8)?, self.read(row)?, cosine);
                     if let Some((_, item, nearest)) = best.replace(next) {
-                        finder.add_vector_match(item, nearest);
+                        collector.add_vector_match(item, nearest);
                     }
                 }
             }
         }
         if let Some((_, item, nearest)) = best {
-            finder.add_vector_match(item, nearest);
+            collector.add_vector_match(item, nearest);
         }
         Ok(())
     }
 
     pub(super) fn namespaces(&self, list: &ListNamespacesOp) -> SqliteResult<Vec<StoreNamespace>> {
-        let sql = format!("SELECT DISTINCT space FROM memory WHERE {UNDER} ORDER BY space");
+        let sql = format!("SELECT DISTINCT space FROM memory WHERE {UNDER_PREFIX} ORDER BY space");
         let (from, to) = list.literal_prefix().range();
         let mut statement = self.connection.prepare_cached(&sql)?;
         let spaces = statement.query_map(params![from, to, self.now], |row| row.get::<_, Vec<u8>>(0))?;

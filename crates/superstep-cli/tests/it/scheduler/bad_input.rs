@@ -81,9 +81,9 @@ fn impossible_times_are_clarified() {
         let question = paused["waiting"]["question"].as_str().unwrap();
         assert!(question.contains(part), "{text}: {question}");
         if part == "That was on " {
-            let (was, suggestion) =
+            let (statement, suggestion) =
                 question.split_once("; did you mean ").unwrap_or_else(|| panic!("{text}: {question}"));
-            assert!(was.ends_with("at 2:00 pm") && suggestion.ends_with('?'), "{text}: {question}");
+            assert!(statement.ends_with("at 2:00 pm") && suggestion.ends_with('?'), "{text}: {question}");
         }
     }
     let last = send_unclear(&family, &format!("Soccer for Emma last {} at 2pm", weekday(past)));
@@ -139,11 +139,11 @@ fn ambiguous_events_cause_a_question() {
     let folder = family_folder("scheduler-which");
     let family = Family::start(&folder);
     let calendar = CalendarReader::open(&folder);
-    let plan = |days: i32| {
+    let create_dentist = |days: i32| {
         let event = family.create_event("mom", &format!("Schedule dentist for Emma on {} at 2pm", days_ahead(days)));
         event["event_id"].as_str().unwrap().to_owned()
     };
-    let (first, second) = (plan(9), plan(16));
+    let (first, second) = (create_dentist(9), create_dentist(16));
     let before = calendar.revision();
     let paused = send_unclear(&family, "cancel the dentist");
     let choices = paused["waiting"]["choices"].as_array().unwrap();
@@ -186,9 +186,9 @@ fn an_invalid_rule_is_rejected_with_its_part() {
         assert!(message.to_uppercase().contains(&part.to_uppercase()), "{rule}: {message}");
     }
     assert_eq!(calendar.revision(), before);
-    let most = json!({ "user_id": "mom", "recurrence_rule": "FREQ=DAILY;COUNT=10000" });
+    let with_max_count = json!({ "user_id": "mom", "recurrence_rule": "FREQ=DAILY;COUNT=10000" });
     assert_eq!(
-        family.request("PATCH", &path, &most.to_string()).status,
+        family.request("PATCH", &path, &with_max_count.to_string()).status,
         200,
         "a rule with the maximum count is accepted"
     );
@@ -200,19 +200,20 @@ fn an_invalid_rule_is_rejected_with_its_part() {
 }
 
 /// Returns a calendar file with two valid and three broken events.
-fn file(day: &str) -> String {
+fn calendar_file(day: &str) -> String {
     let event = |uid: &str, lines: &[&str]| {
-        let head = ["BEGIN:VEVENT".to_owned(), format!("UID:{uid}@example.org"), format!("DTSTAMP:{day}T000000Z")];
-        let tail = lines.iter().map(|line| (*line).to_owned()).chain(["END:VEVENT".to_owned()]);
-        head.into_iter().chain(tail).collect::<Vec<_>>().join("\r\n")
+        let first_lines =
+            ["BEGIN:VEVENT".to_owned(), format!("UID:{uid}@example.org"), format!("DTSTAMP:{day}T000000Z")];
+        let last_lines = lines.iter().map(|line| (*line).to_owned()).chain(["END:VEVENT".to_owned()]);
+        first_lines.into_iter().chain(last_lines).collect::<Vec<_>>().join("\r\n")
     };
-    let at = |hour: u8| format!("DTSTART:{day}T{hour:02}0000\r\nDTEND:{day}T{:02}0000", hour + 1);
+    let times = |hour: u8| format!("DTSTART:{day}T{hour:02}0000\r\nDTEND:{day}T{:02}0000", hour + 1);
     let events = [
-        event("market", &[&at(10), "SUMMARY:Flea market"]),
+        event("market", &[&times(10), "SUMMARY:Flea market"]),
         event("when", &["DTSTART:nonsense", "SUMMARY:No time"]),
-        event("rule", &[&at(12), "RRULE:FREQ=WEEKLY;BYDAY=XX", "SUMMARY:No rule"]),
+        event("rule", &[&times(12), "RRULE:FREQ=WEEKLY;BYDAY=XX", "SUMMARY:No rule"]),
         event("end", &[&format!("DTSTART:{day}T150000"), &format!("DTEND:{day}T140000"), "SUMMARY:No end"]),
-        event("concert", &[&at(19), "SUMMARY:Concert"]),
+        event("concert", &[&times(19), "SUMMARY:Concert"]),
     ];
     ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//t//t//EN", &events.join("\r\n"), "END:VCALENDAR", ""].join("\r\n")
 }
@@ -224,7 +225,7 @@ fn valid_events_of_a_broken_file_are_imported() {
     let folder = family_folder("scheduler-file");
     let (family, day) = (Family::start(&folder), days_ahead(9));
     let calendar = CalendarReader::open(&folder);
-    let file = file(&day.strftime("%Y%m%d").to_string());
+    let file = calendar_file(&day.strftime("%Y%m%d").to_string());
     let import_file = |file: &str| {
         let response = family.request("POST", "/import?user_id=mom", file);
         (response.status, response.json())
@@ -254,22 +255,22 @@ fn an_answer_without_an_open_interrupt_is_rejected() {
     let folder = family_folder("scheduler-answers");
     let (family, day) = (Family::start(&folder), days_ahead(9));
     let calendar = CalendarReader::open(&folder);
-    let rejection = |paused: &Value, status: u16| {
+    let assert_rejected = |paused: &Value, status: u16| {
         let path = format!("/threads/{}/answer", paused["workflow_id"].as_str().unwrap());
         let question = paused["waiting"]["question_id"].as_str().unwrap_or("q");
         let body = json!({ "user_id": "mom", "question_id": question, "answer": { "text": "at 4pm" } });
         problem(&family.request("POST", &path, &body.to_string()), status)
     };
     let completed = family.send_text("mom", &format!("Schedule choir for Emma on {day} at 2pm"));
-    assert_eq!(rejection(&completed, 409)["thread_id"], completed["workflow_id"]);
-    rejection(&json!({ "workflow_id": "conv_0000000000000000" }), 404);
+    assert_eq!(assert_rejected(&completed, 409)["thread_id"], completed["workflow_id"]);
+    assert_rejected(&json!({ "workflow_id": "conv_0000000000000000" }), 404);
     let paused = send_unclear(&family, "Do the thing with grandma");
     let mut other = paused.clone();
     other["waiting"]["question_id"] = json!("another");
-    rejection(&other, 409);
+    assert_rejected(&other, 409);
     let resume_value = json!({ "text": format!("dinner with grandma on {day} at 18:00") });
     assert_eq!(family.resume(&paused, &resume_value).1["status"], "completed");
     let before = calendar.revision();
-    rejection(&paused, 409);
+    assert_rejected(&paused, 409);
     assert_eq!((calendar.revision(), calendar.snapshot().events.len()), (before, 2));
 }

@@ -9,7 +9,7 @@ use super::family::{CalendarReader, Family, at, days_ahead, family_folder, value
 use crate::support::Folder;
 
 /// Returns a request for Emma and the car at two o'clock on a weekday.
-fn soccer(day: Date) -> String {
+fn soccer_request(day: Date) -> String {
     format!("Schedule soccer practice for Emma {} at 2pm with the car", weekday(day))
 }
 
@@ -26,10 +26,10 @@ fn statuses(folder: &Folder, response: &Value) -> Vec<String> {
     let id = response["workflow_id"].as_str().unwrap();
     let supersteps = folder.run(&["history", id, "--json"]).json().as_array().unwrap().len();
     let states = (0..supersteps).map(|step| state(folder, response, &["--at", &step.to_string()]));
-    let mut seen: Vec<String> =
+    let mut statuses: Vec<String> =
         states.filter_map(|state| state["proposed_event"]["status"].as_str().map(str::to_owned)).collect();
-    seen.dedup();
-    seen
+    statuses.dedup();
+    statuses
 }
 
 /// R-FAM-115, R-FAM-82, R-FAM-90, R-FAM-92, R-FAM-111: a clear request on an empty calendar creates the event, and
@@ -38,7 +38,7 @@ fn statuses(folder: &Folder, response: &Value) -> Vec<String> {
 fn soccer_on_an_empty_calendar() {
     let folder = family_folder("scheduler-soccer");
     let (family, day) = (Family::start(&folder), days_ahead(2));
-    let completed = family.send_text("mom", &soccer(day));
+    let completed = family.send_text("mom", &soccer_request(day));
     assert_eq!(
         (&completed["status"], &completed["waiting"], &completed["errors"]),
         (&json!("completed"), &Value::Null, &json!([]))
@@ -88,7 +88,7 @@ fn soccer_after_the_dentist() {
     let text = format!("Schedule dentist for Emma on {day} from 14:30 to 15:30 high priority");
     let dentist = family.create_event("mom", &text);
     assert_eq!((&dentist["title"], &dentist["priority"]), (&json!("Dentist"), &json!("high")));
-    let paused = family.send_text("mom", &soccer(day));
+    let paused = family.send_text("mom", &soccer_request(day));
     let waiting = &paused["waiting"];
     assert_eq!((&paused["status"], &waiting["kind"]), (&json!("awaiting_user"), &json!("resolution")), "{paused}");
     let [conflict] = waiting["conflicts"].as_array().unwrap().as_slice() else { panic!("{waiting}") };
@@ -149,7 +149,7 @@ fn an_unclear_request_is_clarified() {
 }
 
 /// Reads the bytes of the calendar file and its write-ahead log.
-fn bytes(folder: &Folder) -> Vec<Vec<u8>> {
+fn calendar_bytes(folder: &Folder) -> Vec<Vec<u8>> {
     let file = |name: &str| std::fs::read(folder.path().join(".superstep").join(name)).unwrap_or_default();
     vec![file("scheduler.db"), file("scheduler.db-wal")]
 }
@@ -160,7 +160,7 @@ fn when_is_everyone_free() {
     let folder = family_folder("scheduler-free");
     let (family, day) = (Family::start(&folder), days_ahead(9));
     family.create_event("mom", &format!("Schedule dentist for Emma on {day} from 14:30 to 15:30"));
-    let before = bytes(&folder);
+    let before = calendar_bytes(&folder);
     let query = |path: &str, text: &str| {
         let (status, response) = family.post(path, &json!({ "text": text, "user_id": "mom" }));
         assert_eq!((status, &response["status"]), (200, &json!("completed")), "{text}: {response}");
@@ -178,15 +178,15 @@ fn when_is_everyone_free() {
         let free = query(path, &format!("When is everyone free on {day}?"));
         let time = |text: &str| text.parse::<Timestamp>().unwrap();
         let (from, to) = (time(&at(day, 14, 30)), time(&at(day, 15, 30)));
-        let all: Vec<_> = values_of(&free, "start")
+        let ranges: Vec<_> = values_of(&free, "start")
             .into_iter()
             .map(time)
             .zip(values_of(&free, "end").into_iter().map(time))
             .collect();
-        assert!(all.iter().any(|(_, end)| *end == from) && all.iter().any(|(start, _)| *start == to), "{free:?}");
-        assert!(all.iter().all(|(start, end)| *end <= from || *start >= to), "{free:?}");
+        assert!(ranges.iter().any(|(_, end)| *end == from) && ranges.iter().any(|(start, _)| *start == to), "{free:?}");
+        assert!(ranges.iter().all(|(start, end)| *end <= from || *start >= to), "{free:?}");
     }
-    assert!(bytes(&folder) == before, "the query changed the calendar file");
+    assert!(calendar_bytes(&folder) == before, "the query changed the calendar file");
 }
 
 /// R-FAM-119, R-FAM-97: a series is at five local time all year, in standard and daylight saving time.
@@ -194,17 +194,21 @@ fn when_is_everyone_free() {
 fn piano_every_week() {
     let folder = family_folder("scheduler-piano");
     let (family, day) = (Family::start(&folder), days_ahead(2));
-    let name = weekday(day);
-    let piano = family.create_event("mom", &format!("Piano every {name} at 5pm"));
-    assert_eq!(piano["recurrence_rule"], format!("FREQ=WEEKLY;BYDAY={}", name[..2].to_uppercase()));
+    let weekday_name = weekday(day);
+    let piano = family.create_event("mom", &format!("Piano every {weekday_name} at 5pm"));
+    assert_eq!(piano["recurrence_rule"], format!("FREQ=WEEKLY;BYDAY={}", weekday_name[..2].to_uppercase()));
     let file = family.request("GET", "/calendar.ics?user_id=mom", "").body;
-    assert!(file.contains(&format!("RRULE:FREQ=WEEKLY;BYDAY={}\r\n", name[..2].to_uppercase())), "{file}");
+    assert!(file.contains(&format!("RRULE:FREQ=WEEKLY;BYDAY={}\r\n", weekday_name[..2].to_uppercase())), "{file}");
     let events = family.events_between(day, days_ahead(380));
     let starts = values_of(&events, "start");
     let expected: Vec<String> = (0..54).map(|week| at(days_ahead(2 + 7 * week), 17, 0)).collect();
     assert_eq!(starts, expected);
-    let offsets = |from: &str, to: &str| starts.windows(2).any(|pair| pair[0].ends_with(from) && pair[1].ends_with(to));
-    assert!(offsets("T17:00:00-05:00", "T17:00:00-04:00") && offsets("T17:00:00-04:00", "T17:00:00-05:00"));
+    let has_offset_change =
+        |from: &str, to: &str| starts.windows(2).any(|pair| pair[0].ends_with(from) && pair[1].ends_with(to));
+    assert!(
+        has_offset_change("T17:00:00-05:00", "T17:00:00-04:00")
+            && has_offset_change("T17:00:00-04:00", "T17:00:00-05:00")
+    );
     assert_eq!(CalendarReader::open(&folder).snapshot().events.len(), 1, "instances of the series are stored");
 }
 
@@ -236,8 +240,8 @@ fn a_move_to_the_current_time_writes_nothing() {
     assert_eq!(values_of(&family.events_between(day, later(6)), "start"), expected);
     let cancelled = family.send_text("mom", &format!("Cancel choir on {}", later(1)));
     assert_eq!(cancelled["result"]["action"], "cancelled", "{cancelled}");
-    let left: Vec<String> = expected.into_iter().filter(|start| *start != at(later(1), 17, 0)).collect();
-    assert_eq!(values_of(&family.events_between(day, later(6)), "start"), left);
+    let remaining: Vec<String> = expected.into_iter().filter(|start| *start != at(later(1), 17, 0)).collect();
+    assert_eq!(values_of(&family.events_between(day, later(6)), "start"), remaining);
 }
 
 /// R-FAM-98, R-FAM-99: a series that began weeks ago is moved as a whole: every instance is an hour later on its

@@ -59,7 +59,8 @@ impl CalendarReader {
     }
 }
 
-/// Returns a day of the family, counted from the day on which the tests started: midnight may pass while they run.
+/// Returns the date in the family's time zone, counted in days from the day on which the tests started: midnight may
+/// pass while they run.
 pub(super) fn days_ahead(days: i32) -> Date {
     static TODAY: LazyLock<Date> = LazyLock::new(|| Timestamp::now().to_zoned(TimeZone::get(ZONE).unwrap()).date());
     TODAY.checked_add(jiff::Span::new().days(days)).unwrap()
@@ -90,8 +91,8 @@ impl Family {
 
     /// Sends a request without waiting for the response.
     pub(super) fn send(&self, method: &str, path: &str, body: &str) -> BufReader<TcpStream> {
-        let kind = if path.starts_with("/import") { "text/calendar" } else { "application/json" };
-        self.0.request(&format!("{method} /api/scheduler{path}"), &format!("Content-Type: {kind}\r\n"), body)
+        let content_type = if path.starts_with("/import") { "text/calendar" } else { "application/json" };
+        self.0.request(&format!("{method} /api/scheduler{path}"), &format!("Content-Type: {content_type}\r\n"), body)
     }
 
     pub(super) fn request(&self, method: &str, path: &str, body: &str) -> HttpResponse {

@@ -12,9 +12,9 @@ use super::family::{CalendarReader, Family, days_ahead, family_folder};
 use crate::support::Folder;
 
 /// First day of the races.
-const FIRST: i32 = 10;
+const FIRST_DAY: i32 = 10;
 /// Number of hours per day with a race.
-const HOURS: i8 = 10;
+const HOURS_PER_DAY: i8 = 10;
 
 /// Sends two requests for the car in the same hour at once, each to one server.
 fn book_concurrently(servers: [&Family; 2], day: Date, hour: i8) {
@@ -38,10 +38,10 @@ fn book_concurrently(servers: [&Family; 2], day: Date, hour: i8) {
 }
 
 /// Asserts that no two confirmed events use the car at the same time, and that every hour with a race has one.
-fn check(folder: &Folder, family: &Family, races: usize) {
+fn check_reservations(folder: &Folder, family: &Family, races: usize) {
     let is_confirmed = |event: &&Value| event["is_tentative"] == false;
     let time = |event: &Value, key: &str| event[key].as_str().unwrap().parse::<Timestamp>().unwrap();
-    let events = family.events_between(days_ahead(0), days_ahead(FIRST + 30));
+    let events = family.events_between(days_ahead(0), days_ahead(FIRST_DAY + 30));
     let mut spans: Vec<(Timestamp, Timestamp)> =
         events.iter().filter(is_confirmed).map(|event| (time(event, "start"), time(event, "end"))).collect();
     spans.sort_unstable();
@@ -63,9 +63,10 @@ fn one_of_two_concurrent_bookings_of_the_car_succeeds() {
     let folder = family_folder("scheduler-races");
     let family = Family::start(&folder);
     for day in 0..10 {
-        (8..8 + HOURS).for_each(|hour| book_concurrently([&family, &family], days_ahead(FIRST + day), hour));
+        (8..8 + HOURS_PER_DAY)
+            .for_each(|hour| book_concurrently([&family, &family], days_ahead(FIRST_DAY + day), hour));
     }
-    check(&folder, &family, 100);
+    check_reservations(&folder, &family, 100);
 }
 
 /// R-FAM-120, R-FAM-91: the same with one server for each parent, on the same files.
@@ -74,8 +75,8 @@ fn one_of_two_bookings_at_two_servers_succeeds() {
     let folder = family_folder("scheduler-two-servers");
     let (first, second) = (Family::start(&folder), Family::start(&folder));
     for day in 0..2 {
-        (8..8 + HOURS).for_each(|hour| book_concurrently([&first, &second], days_ahead(FIRST + day), hour));
+        (8..8 + HOURS_PER_DAY).for_each(|hour| book_concurrently([&first, &second], days_ahead(FIRST_DAY + day), hour));
     }
-    check(&folder, &first, 20);
-    check(&folder, &second, 20);
+    check_reservations(&folder, &first, 20);
+    check_reservations(&folder, &second, 20);
 }

@@ -29,8 +29,8 @@ fn wait_until(condition: &str, mut is_met: impl FnMut() -> bool) {
 /// Asserts that every event of the calendar is confirmed, and occurs once.
 fn check_consistent(snapshot: &CalendarSnapshot) {
     assert!(snapshot.events.values().all(|event| event.status == EventStatus::Confirmed), "{:?}", snapshot.events);
-    let once: BTreeSet<_> = snapshot.events.values().map(|event| (&event.title, event.span)).collect();
-    assert_eq!(once.len(), snapshot.events.len(), "{:?}", snapshot.events);
+    let unique: BTreeSet<_> = snapshot.events.values().map(|event| (&event.title, event.span)).collect();
+    assert_eq!(unique.len(), snapshot.events.len(), "{:?}", snapshot.events);
 }
 
 /// R-FAM-121: after a kill during an open interrupt and a restart, the interrupt has the same id, and the answer
@@ -57,14 +57,14 @@ fn an_interrupt_survives_a_server_kill() {
 }
 
 /// Builds a request in a conversation with a given id.
-fn request(id: &str, text: &str) -> String {
+fn event_request(id: &str, text: &str) -> String {
     json!({ "text": text, "user_id": "mom", "conversation_id": id }).to_string()
 }
 
 /// Returns the result of a request whose server was killed; a request without a record is sent again.
 fn wait_until_settled(family: &Family, id: &str, text: &str) -> Value {
     if family.thread(id).0 == 404 {
-        let response = family.request("POST", "/events", &request(id, text));
+        let response = family.request("POST", "/events", &event_request(id, text));
         assert_eq!(response.status, 200, "{}", response.body);
     }
     wait_until("the request did not end", || family.thread(id).1["status"] != "in_progress");
@@ -84,7 +84,7 @@ fn a_request_survives_a_server_kill_at_any_moment() {
     let duration = started.elapsed();
     for kill in 0..KILLS {
         let (id, day) = (format!("conv_{kill:016x}"), days_ahead(10 + i32::try_from(kill).unwrap()));
-        let stream = family.send("POST", "/events", &request(&id, &text(day)));
+        let stream = family.send("POST", "/events", &event_request(&id, &text(day)));
         // Killed at a different moment each time, the last time when the request may have ended.
         std::thread::sleep(duration * kill / (KILLS - 2));
         drop((family, stream));
@@ -117,13 +117,13 @@ fn lock(folder: &Folder, file: &str) -> Connection {
 fn wait_until_quiet(folder: &Folder) {
     let threads = Connection::open(folder.path().join(".superstep/superstep.db")).unwrap();
     let version = || threads.query_row("PRAGMA data_version", (), |row| row.get::<_, i64>(0)).unwrap();
-    let (mut last, mut since) = (version(), Instant::now());
+    let (mut last, mut changed_at) = (version(), Instant::now());
     wait_until("the thread storage was written until the timeout", || {
-        let now = version();
-        if now != last {
-            (last, since) = (now, Instant::now());
+        let current = version();
+        if current != last {
+            (last, changed_at) = (current, Instant::now());
         }
-        since.elapsed() > QUIET_PERIOD
+        changed_at.elapsed() > QUIET_PERIOD
     });
 }
 
@@ -133,7 +133,7 @@ fn wait_until_quiet(folder: &Folder) {
 fn kill_between_writes(folder: &Folder, family: Family, (id, text): (&str, &str), step: &str) {
     let reader = CalendarReader::open(folder);
     let calendar = lock(folder, "scheduler.db");
-    let stream = family.send("POST", "/events", &request(id, text));
+    let stream = family.send("POST", "/events", &event_request(id, text));
     wait_until(text, || {
         family.thread(id).1["workflow_steps"].as_array().and_then(|steps| steps.last()) == Some(&json!(step))
     });
@@ -177,8 +177,8 @@ fn a_change_saved_before_a_kill_is_not_repeated() {
             "{text}: {completed}"
         );
         // A new event is validated and confirmed after its proposal.
-        let more = if *action == "created" { 2 } else { 0 };
-        assert_eq!(calendar.revision(), revision + more, "{text}");
+        let added_revisions = if *action == "created" { 2 } else { 0 };
+        assert_eq!(calendar.revision(), revision + added_revisions, "{text}");
         check_consistent(&calendar.snapshot());
     }
     let events = family.events_between(day, later(8));

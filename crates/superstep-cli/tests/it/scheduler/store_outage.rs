@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::family::{CalendarReader, Family, at, days_ahead, family_folder, values_of};
 
 /// Sends a request while the calendar is unavailable, and returns the problem.
-fn outage(family: &Family, text: &str) -> Value {
+fn send_during_outage(family: &Family, text: &str) -> Value {
     let body = json!({ "text": text, "user_id": "mom" });
     let response = family.request("POST", "/events", &body.to_string());
     assert_eq!(response.status, 503, "{}", response.body);
@@ -28,7 +28,7 @@ fn a_locked_calendar_is_reported() {
     let lock = Connection::open(folder.path().join(".superstep/scheduler.db")).unwrap();
     lock.execute_batch("BEGIN IMMEDIATE").unwrap();
     let text = format!("Schedule soccer for Emma on {day} at 2pm with the car");
-    let problem = outage(&family, &text);
+    let problem = send_during_outage(&family, &text);
     assert_eq!(values_of(&family.events_on(day), "title"), ["Choir"], "a read waited for the lock");
     lock.execute_batch("ROLLBACK").unwrap();
     let (_, failed) = family.thread(problem["thread_id"].as_str().unwrap());
@@ -47,12 +47,12 @@ fn a_missing_calendar_is_reported() {
     let (family, day) = (Family::start(&folder), days_ahead(9));
     family.create_event("mom", &format!("Schedule choir for Emma on {day} at 9am"));
     let path = folder.path().join(".superstep/scheduler.db");
-    let away = path.with_extension("away");
-    std::fs::rename(&path, &away).unwrap();
+    let moved_path = path.with_extension("away");
+    std::fs::rename(&path, &moved_path).unwrap();
     let text = format!("Schedule soccer for Emma on {day} at 2pm with the car");
-    outage(&family, &text);
+    send_during_outage(&family, &text);
     assert!(!path.exists());
-    std::fs::rename(&away, &path).unwrap();
+    std::fs::rename(&moved_path, &path).unwrap();
     family.create_event("mom", &text);
     assert_eq!(values_of(&family.events_on(day), "title"), ["Choir", "Soccer"]);
 }

@@ -32,13 +32,13 @@ fn every_kind() -> Arc<Schema> {
 fn any_superstep() -> impl Strategy<Value = Vec<AnyWrite>> {
     let message = ("[ab]", "[xy]{0,2}").prop_map(|(id, text)| json!({ "id": id, "role": "user", "content": text }));
     let removal = "[ab]".prop_map(|id| json!({ "type": "remove", "id": id }));
-    let talk = prop::collection::vec(prop_oneof![3 => message, 1 => removal], 0..3).prop_map(Value::from);
+    let message_updates = prop::collection::vec(prop_oneof![3 => message, 1 => removal], 0..3).prop_map(Value::from);
     let fields = every_kind().fields().len();
     let overwrites = || prop::bool::weighted(0.1);
     // Few writes, so that many supersteps succeed; mostly lists and maps, because their changes have deltas.
     let write = prop_oneof![
         5 => (0..4_usize, 0..fields, overwrites(), any_value()),
-        1 => (0..4_usize, Just(17_usize), overwrites(), talk),
+        1 => (0..4_usize, Just(17_usize), overwrites(), message_updates),
     ];
     prop::collection::vec(write, 0..5)
 }
@@ -48,9 +48,9 @@ fn updates(schema: &Schema, writes: &[AnyWrite]) -> Vec<TaskUpdate> {
     let mut tasks = vec![Update::new(); 4];
     for (task, index, overwrites, value) in writes {
         let (field, ops) = (FieldId(*index as u32), &schema.fields()[*index].ops);
-        let how = if *overwrites { WriteMode::Overwrite } else { WriteMode::Reduce };
-        let is_talk = schema.fields()[*index].reducer.as_deref() == Some("add_messages");
-        let value = match (is_talk, how) {
+        let mode = if *overwrites { WriteMode::Overwrite } else { WriteMode::Reduce };
+        let is_messages = schema.fields()[*index].reducer.as_deref() == Some("add_messages");
+        let value = match (is_messages, mode) {
             (false, _) => AnyValue::json(value.clone()),
             (true, WriteMode::Reduce) => match ops.parse_update(value.clone()) {
                 Ok(value) => value,
@@ -61,7 +61,7 @@ fn updates(schema: &Schema, writes: &[AnyWrite]) -> Vec<TaskUpdate> {
                 Err(_) => continue,
             },
         };
-        tasks[*task].push(Write { field, mode: how, value });
+        tasks[*task].push(Write { field, mode, value });
     }
     let task = |(index, update)| TaskUpdate { node: format!("n{index}").into(), update };
     tasks.into_iter().enumerate().map(task).collect()
@@ -96,9 +96,9 @@ fn replay(
     let target = Arc::get_mut(&mut copy).unwrap();
     for (id, change) in &applied.changes {
         let ops = &schema.field(*id).ops;
-        let part = ops.delta(&**after, change);
-        let part = if stored { AnyValue::json(part.to_json().unwrap()) } else { part };
-        ops.apply_delta(target, change, part).unwrap();
+        let delta = ops.delta(&**after, change);
+        let delta = if stored { AnyValue::json(delta.to_json().unwrap()) } else { delta };
+        ops.apply_delta(target, change, delta).unwrap();
     }
     copy
 }
@@ -127,20 +127,20 @@ proptest! {
         strict in any::<bool>(),
     ) {
         let mut thread = Thread::new(every_kind());
-        thread.rules.strict_set_once = strict;
+        thread.options.strict_set_once = strict;
         let schema = thread.schema.clone();
         for writes in supersteps {
             let updates = updates(&schema, &writes);
             let (before, before_written) = (schema.ops.copy(&*thread.state), thread.written.clone());
             let before_text = text(&schema, &before);
             let (mut twin, mut twin_written) = (schema.ops.copy(&*before), before_written.clone());
-            let rules = ApplyOptions { undoable: true, ..thread.rules };
-            let again = apply_with_undo(&schema, &mut twin, &mut twin_written, updates.clone(), rules);
-            let found = apply(&schema, &mut thread.state, &mut thread.written, updates.clone(), thread.rules);
+            let options = ApplyOptions { undoable: true, ..thread.options };
+            let twin_result = apply_with_undo(&schema, &mut twin, &mut twin_written, updates.clone(), options);
+            let result = apply(&schema, &mut thread.state, &mut thread.written, updates.clone(), thread.options);
             prop_assert_eq!(text(&schema, &thread.state), text(&schema, &twin));
             prop_assert_eq!(&thread.written, &twin_written);
-            match (found, again) {
-                (Ok(applied), Ok((same, back))) => {
+            match (result, twin_result) {
+                (Ok(applied), Ok((same, undo_log))) => {
                     prop_assert_eq!(&applied, &same);
                     for stored in [false, true] {
                         let copy = replay(&schema, &before, &thread.state, &applied, stored);
@@ -150,7 +150,7 @@ proptest! {
                         let together = field.ops.to_json(&*thread.state).unwrap();
                         prop_assert_eq!(alone(&schema, &before, &before_written, &updates, id), together);
                     }
-                    back.run(Arc::get_mut(&mut twin).unwrap(), &mut twin_written);
+                    undo_log.run(Arc::get_mut(&mut twin).unwrap(), &mut twin_written);
                     prop_assert_eq!(text(&schema, &twin), before_text);
                     prop_assert_eq!(twin_written, before_written);
                 }
@@ -159,7 +159,7 @@ proptest! {
                     prop_assert_eq!(text(&schema, &thread.state), before_text);
                     prop_assert_eq!(&thread.written, &before_written);
                 }
-                (found, _) => prop_assert!(false, "twice differs: {found:?}"),
+                (result, _) => prop_assert!(false, "twice differs: {result:?}"),
             }
         }
     }
@@ -175,8 +175,8 @@ proptest! {
         arrived.sort_by_key(|(task, _)| *task);
         let run = |updates: Vec<TaskUpdate>| {
             let mut thread = Thread::new(schema.clone());
-            let found = apply(&schema, &mut thread.state, &mut thread.written, updates, ApplyOptions::default());
-            (text(&schema, &thread.state), found.map_err(|error| error.to_string()))
+            let result = apply(&schema, &mut thread.state, &mut thread.written, updates, ApplyOptions::default());
+            (text(&schema, &thread.state), result.map_err(|error| error.to_string()))
         };
         prop_assert_eq!(run(arrived.into_iter().map(|(_, update)| update).collect()), run(sorted));
     }

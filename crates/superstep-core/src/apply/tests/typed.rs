@@ -74,11 +74,11 @@ fn ticket() -> Thread {
 fn step(thread: &mut Thread, tasks: Vec<Vec<(FieldId, WriteMode, AnyValue)>>) -> Result<Applied> {
     let task = |(index, writes): (usize, Vec<(FieldId, WriteMode, AnyValue)>)| {
         let mut update = Update::new();
-        writes.into_iter().for_each(|(field, how, value)| update.push(Write { field, mode: how, value }));
+        writes.into_iter().for_each(|(field, mode, value)| update.push(Write { field, mode, value }));
         TaskUpdate { node: format!("n{index}").into(), update }
     };
     let updates: Vec<TaskUpdate> = tasks.into_iter().enumerate().map(task).collect();
-    apply(&thread.schema, &mut thread.state, &mut thread.written, updates, thread.rules)
+    apply(&thread.schema, &mut thread.state, &mut thread.written, updates, thread.options)
 }
 
 fn lines(lines: &[&str]) -> AnyValue {

@@ -11,12 +11,12 @@ use crate::checkpoint::{Checkpoint, CheckpointNamespace, CheckpointSource, Field
 use crate::id::{CheckpointId, RunId, TaskId};
 use crate::value::AnyValue;
 
-fn copied(number: u128, parent: Option<u128>, changes: &[(&str, Change, Value)]) -> ExportedCheckpoint {
+fn exported(number: u128, parent: Option<u128>, changes: &[(&str, Change, Value)]) -> ExportedCheckpoint {
     let id = CheckpointId::from_bits(number);
-    let change = |(field, change, part): &(&str, Change, Value)| FieldChange {
+    let change = |(field, change, delta): &(&str, Change, Value)| FieldChange {
         field: (*field).into(),
         change: change.clone(),
-        delta: AnyValue::json(part.clone()),
+        delta: AnyValue::json(delta.clone()),
     };
     let entry = TaskEntry::Recorded { key: "k".to_owned(), value: AnyValue::json(json!([number as u64])) };
     ExportedCheckpoint {
@@ -47,17 +47,17 @@ fn copied(number: u128, parent: Option<u128>, changes: &[(&str, Change, Value)])
 
 fn thread() -> ThreadExport {
     let checkpoints = vec![
-        copied(1, None, &[("log", Change::Set, json!(["a"]))]),
-        copied(2, Some(1), &[("log", Change::Appended { from: 1 }, json!(["b\n\"é"]))]),
-        copied(3, Some(1), &[("title", Change::Set, json!("fork"))]),
+        exported(1, None, &[("log", Change::Set, json!(["a"]))]),
+        exported(2, Some(1), &[("log", Change::Appended { from: 1 }, json!(["b\n\"é"]))]),
+        exported(3, Some(1), &[("title", Change::Set, json!("fork"))]),
     ];
     ThreadExport { thread: "t".into(), status: ThreadStatus::Interrupted, checkpoints, events: Vec::new() }
 }
 
-fn write(copy: &ThreadExport) -> Vec<u8> {
-    let (mut writer, mut file) = ThreadFileWriter::new(&copy.thread, copy.status).unwrap();
-    for copied in &copy.checkpoints {
-        file.extend(writer.checkpoint(copied).unwrap());
+fn write(export: &ThreadExport) -> Vec<u8> {
+    let (mut writer, mut file) = ThreadFileWriter::new(&export.thread, export.status).unwrap();
+    for exported in &export.checkpoints {
+        file.extend(writer.checkpoint(exported).unwrap());
     }
     file.extend(writer.finish().unwrap());
     file
@@ -144,17 +144,17 @@ fn a_newer_file_is_rejected_by_its_version() {
 #[test]
 fn impossible_content_is_rejected_with_its_line() {
     let mut rows = Vec::new();
-    let mut with = |message: &str, corrupt: &dyn Fn(&mut ThreadExport)| {
-        let mut copy = thread();
-        corrupt(&mut copy);
-        rows.push((write(&copy), message.to_owned()));
+    let mut add_row = |message: &str, corrupt: &dyn Fn(&mut ThreadExport)| {
+        let mut export = thread();
+        corrupt(&mut export);
+        rows.push((write(&export), message.to_owned()));
     };
-    with("line 3 of the file", &|copy| copy.checkpoints[1].checkpoint.parent = Some(CheckpointId::from_bits(9)));
-    with("line 4 of the file", &|copy| copy.checkpoints[2].checkpoint.id = CheckpointId::from_bits(2));
-    with("line 2 of the file", &|copy| copy.checkpoints[0].checkpoint.thread = "other".into());
-    with("line 4 of the file", &|copy| copy.checkpoints[2].changes[0].change = Change::Appended { from: 0 });
-    with("line 3 of the file", &|copy| copy.checkpoints[1].pending[0].checkpoint = CheckpointId::from_bits(1));
-    with("line 1 of the file", &|copy| copy.thread = "../etc".into());
+    add_row("line 3 of the file", &|export| export.checkpoints[1].checkpoint.parent = Some(CheckpointId::from_bits(9)));
+    add_row("line 4 of the file", &|export| export.checkpoints[2].checkpoint.id = CheckpointId::from_bits(2));
+    add_row("line 2 of the file", &|export| export.checkpoints[0].checkpoint.thread = "other".into());
+    add_row("line 4 of the file", &|export| export.checkpoints[2].changes[0].change = Change::Appended { from: 0 });
+    add_row("line 3 of the file", &|export| export.checkpoints[1].pending[0].checkpoint = CheckpointId::from_bits(1));
+    add_row("line 1 of the file", &|export| export.thread = "../etc".into());
     for (file, message) in rows {
         let error = read(&file).unwrap_err();
         assert_eq!(error.code(), ErrorCode::CheckpointCorrupt, "{error}");
@@ -167,21 +167,22 @@ fn impossible_content_is_rejected_with_its_line() {
 fn a_value_nested_too_deeply_is_rejected_when_it_is_written() {
     let nested = |levels: usize| (0..levels).fold(json!("[{\\\"["), |inner, _| json!([inner]));
     let (mut writer, _) = ThreadFileWriter::new(&"t".into(), ThreadStatus::Idle).unwrap();
-    let fits = copied(1, None, &[("data", Change::Set, nested(MAX_JSON_DEPTH - 3))]);
+    let fits = exported(1, None, &[("data", Change::Set, nested(MAX_JSON_DEPTH - 3))]);
     let line = writer.checkpoint(&fits).unwrap();
     serde_json::from_slice::<Value>(&line).expect("what is written can be read");
-    let error = writer.checkpoint(&copied(2, None, &[("data", Change::Set, nested(MAX_JSON_DEPTH - 2))])).unwrap_err();
+    let error =
+        writer.checkpoint(&exported(2, None, &[("data", Change::Set, nested(MAX_JSON_DEPTH - 2))])).unwrap_err();
     assert_eq!(error.code(), ErrorCode::TooLarge);
 }
 
 proptest! {
     /// R-FWK-49: a change of any one byte is rejected.
     #[test]
-    fn a_corrupt_file_is_rejected(place in any::<prop::sample::Index>(), byte: u8) {
+    fn a_corrupt_file_is_rejected(index in any::<prop::sample::Index>(), byte: u8) {
         let mut file = write(&thread());
-        let place = place.index(file.len() - 1);
-        prop_assume!(file[place] != byte);
-        file[place] = byte;
+        let position = index.index(file.len() - 1);
+        prop_assume!(file[position] != byte);
+        file[position] = byte;
         prop_assert!(read(&file).is_err());
     }
 

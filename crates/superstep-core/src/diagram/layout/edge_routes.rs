@@ -5,10 +5,10 @@
 
 use super::layers::NodeLayers;
 use super::x_positions::HorizontalExtent;
-use super::{LABEL_GAP, LOOP, LayoutEdge, NodeBox, Point, RowExtent};
+use super::{LABEL_GAP, LayoutEdge, NodeBox, Point, RowExtent, SELF_LOOP_WIDTH};
 
-const LANE: f64 = 18.0;
-const PORT: f64 = 16.0;
+const LANE_SPACING: f64 = 18.0;
+const PORT_SPACING: f64 = 16.0;
 
 /// The route of one edge and the position of its label.
 #[derive(Clone)]
@@ -52,9 +52,9 @@ impl RoutingInput<'_> {
             }
         }
         // Short detours first: they take the inner lanes.
-        let mut left_over: Vec<usize> = (0..self.arcs.len()).filter(|&number| routes[number].is_none()).collect();
-        left_over.sort_by_key(|&number| self.rank(self.arcs[number].from).abs_diff(self.rank(self.arcs[number].to)));
-        for number in left_over {
+        let mut detours: Vec<usize> = (0..self.arcs.len()).filter(|&number| routes[number].is_none()).collect();
+        detours.sort_by_key(|&number| self.rank(self.arcs[number].from).abs_diff(self.rank(self.arcs[number].to)));
+        for number in detours {
             routes[number] = Some(sides.detour(&self.arcs[number]));
         }
         routes.into_iter().flatten().collect()
@@ -82,7 +82,7 @@ impl RoutingInput<'_> {
         }
         for (vertex, mut ends) in ends.into_iter().enumerate() {
             ends.sort_by(|one, other| one.0.total_cmp(&other.0));
-            let step = PORT.min(self.bodies[vertex].width / (ends.len() + 1) as f64);
+            let step = PORT_SPACING.min(self.bodies[vertex].width / (ends.len() + 1) as f64);
             let first = self.x[vertex] - step * ends.len().saturating_sub(1) as f64 / 2.0;
             for (position, (_, number)) in ends.into_iter().enumerate() {
                 ports[number] = first + step * position as f64;
@@ -115,7 +115,7 @@ impl RoutingInput<'_> {
         let total = self.arcs.iter().filter(|other| other.from == arc.from && other.to == arc.from).count();
         let (x, y) = (self.x[arc.from] + body.width / 2.0, self.band(arc.from).middle());
         let half = (body.height / 2.0 - 3.0).min(7.0 + 4.0 * *earlier as f64);
-        let out = x + LOOP * (*earlier + 1) as f64;
+        let out = x + SELF_LOOP_WIDTH * (*earlier + 1) as f64;
         let label_y = y + (*earlier as f64 - (total - 1) as f64 / 2.0) * 14.0;
         *earlier += 1;
         EdgeRoute {
@@ -123,7 +123,7 @@ impl RoutingInput<'_> {
                 .map(|(x, y)| Point { x, y })
                 .into(),
             is_curved: false,
-            label: Point { x: x + LOOP * total as f64 + LABEL_GAP, y: label_y },
+            label: Point { x: x + SELF_LOOP_WIDTH * total as f64 + LABEL_GAP, y: label_y },
             label_is_left: false,
         }
     }
@@ -143,12 +143,12 @@ struct SideLanes<'a> {
 impl<'a> SideLanes<'a> {
     fn new(plan: &'a RoutingInput<'a>) -> Self {
         let rows = &plan.rows.rows;
-        let far = |row: &Vec<usize>, sign: f64| {
+        let outermost = |row: &Vec<usize>, sign: f64| {
             let reach = |&vertex: &usize| plan.edge(vertex, sign) * sign;
             sign * row.iter().map(reach).fold(f64::MIN, f64::max)
         };
-        let left = rows.iter().map(|row| far(row, -1.0)).collect();
-        let right = rows.iter().map(|row| far(row, 1.0)).collect();
+        let left = rows.iter().map(|row| outermost(row, -1.0)).collect();
+        let right = rows.iter().map(|row| outermost(row, 1.0)).collect();
         Self { plan, left, right, crossing: vec![0; rows.len() + 1], ports: vec![[0; 2]; plan.bodies.len()] }
     }
 
@@ -172,13 +172,13 @@ impl<'a> SideLanes<'a> {
 
     fn lane(&mut self, arc: &LayoutEdge, sign: f64) -> f64 {
         let [from, to] = [self.plan.rank(arc.from), self.plan.rank(arc.to)];
-        let taken = if sign > 0.0 { &mut self.right } else { &mut self.left };
-        let last = taken.len() - 1;
+        let extents = if sign > 0.0 { &mut self.right } else { &mut self.left };
+        let last = extents.len() - 1;
         let span = from.min(to).saturating_sub(1)..=(from.max(to) + 1).min(last);
-        let outermost = taken[span.clone()].iter().map(|edge| edge * sign).fold(f64::MIN, f64::max);
-        let lane = outermost + LANE;
+        let outermost = extents[span.clone()].iter().map(|edge| edge * sign).fold(f64::MIN, f64::max);
+        let lane = outermost + LANE_SPACING;
         let label = if arc.label > 0.0 { arc.label + LABEL_GAP } else { 0.0 };
-        taken[span].fill((lane + label) * sign);
+        extents[span].fill((lane + label) * sign);
         lane * sign
     }
 
@@ -212,8 +212,8 @@ impl RoutingInput<'_> {
     /// Returns true if a line can leave the box sideways without touching another box, a label or the box's own
     /// loop.
     fn is_outermost(&self, vertex: usize, sign: f64) -> bool {
-        let (own, half) = (self.reach[vertex], self.bodies[vertex].width / 2.0);
-        let is_bare = sign < 0.0 || own.right <= half;
+        let (vertex_reach, half) = (self.reach[vertex], self.bodies[vertex].width / 2.0);
+        let is_bare = sign < 0.0 || vertex_reach.right <= half;
         let row = &self.rows.rows[self.rank(vertex)];
         let is_blocking = |&other: &usize| {
             let reach = self.reach[other];
@@ -232,7 +232,7 @@ mod tests {
     fn a_line_back_up_passes_beside_the_boxes_between() {
         let bodies = [10.0, 90.0, 10.0].map(|width| NodeBox { width, height: 20.0 });
         let arcs = [(0, 1), (1, 2), (2, 0)].map(|(from, to)| LayoutEdge { from, to, label: 0.0 });
-        let layout = Layout::of(&bodies, &arcs);
+        let layout = Layout::new(&bodies, &arcs);
         let lane = layout.routes[2].points[1].x;
         assert!(lane > layout.centres[1].x + 45.0);
         assert_eq!(layout.routes[2].points[2].x, lane);
@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn parallel_lines_have_ports_of_their_own() {
         let arcs = [LayoutEdge { from: 0, to: 1, label: 0.0 }; 2];
-        let layout = Layout::of(&[NodeBox { width: 60.0, height: 20.0 }; 2], &arcs);
+        let layout = Layout::new(&[NodeBox { width: 60.0, height: 20.0 }; 2], &arcs);
         assert_ne!(layout.routes[0].points, layout.routes[1].points);
     }
 }

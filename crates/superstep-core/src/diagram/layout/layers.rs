@@ -7,7 +7,7 @@ use super::LayoutEdge;
 
 /// Maximum number of dummy vertices. More of them cost time without making the diagram clearer; the remaining edges
 /// are routed around the side.
-const DUMMIES: usize = 12_000;
+const MAX_DUMMIES: usize = 12_000;
 const SWEEPS: usize = 12;
 
 /// The rows from top to bottom. Vertices numbered from `real` on are dummies.
@@ -41,7 +41,7 @@ impl NodeLayers {
         for number in forward {
             let LayoutEdge { from, to, .. } = arcs[number];
             let between = self.rank[from] + 1..self.rank[to];
-            if self.rank.len() - self.real + between.len() > DUMMIES.max(self.real) {
+            if self.rank.len() - self.real + between.len() > MAX_DUMMIES.max(self.real) {
                 continue;
             }
             let first = self.rank.len();
@@ -66,10 +66,10 @@ impl NodeLayers {
     fn order(&mut self) {
         let [above, below] = self.neighbours();
         let mut best = self.rows.clone();
-        let mut fewest = self.crossings(&below);
+        let mut min_crossings = self.crossings(&below);
         let mut positions = vec![0.0; self.rank.len()];
         for sweep in 0..SWEEPS {
-            if fewest == 0 {
+            if min_crossings == 0 {
                 break;
             }
             if sweep % 2 == 0 {
@@ -78,8 +78,8 @@ impl NodeLayers {
                 (1..self.rows.len()).rev().for_each(|row| self.sort([row - 1, row], &below, &mut positions));
             }
             let crossings = self.crossings(&below);
-            if crossings < fewest {
-                fewest = crossings;
+            if crossings < min_crossings {
+                min_crossings = crossings;
                 best.clone_from(&self.rows);
             }
         }

@@ -8,9 +8,9 @@ use super::layers::NodeLayers;
 const SWEEPS: usize = 10;
 /// Weights of the regression: an edge bends before a box moves, and a box without neighbours in the fixed row moves
 /// freely.
-const BOX: f64 = 4.0;
-const DUMMY: f64 = 1.0;
-const UNTIED: f64 = 0.001;
+const BOX_WEIGHT: f64 = 4.0;
+const DUMMY_WEIGHT: f64 = 1.0;
+const FREE_WEIGHT: f64 = 0.001;
 
 /// The extent of a vertex to the left and to the right of its position.
 #[derive(Clone, Copy, Default)]
@@ -34,8 +34,8 @@ pub(crate) fn assign_x_positions(rows: &NodeLayers, reach: &[HorizontalExtent], 
         for row in order.into_iter().map(|row| &rows.rows[row]) {
             let near = if sweep % 2 == 0 { &above } else { &below };
             let target = |&vertex: &usize| match mean(&near[vertex], &x) {
-                Some(x) => (x, if vertex < rows.real { BOX } else { DUMMY }),
-                None => (x[vertex], UNTIED),
+                Some(x) => (x, if vertex < rows.real { BOX_WEIGHT } else { DUMMY_WEIGHT }),
+                None => (x[vertex], FREE_WEIGHT),
             };
             let targets: Vec<(f64, f64)> = row.iter().map(target).collect();
             settle(row, &targets, &offsets(row, reach, gap), &mut x);

@@ -33,8 +33,8 @@ fn check_text(text: &str) {
     assert!(text.chars().all(|character| character == '\n' || !character.is_control()), "control in {text:?}");
 }
 
-fn check(drawing: &Diagram, labels: &[&str]) -> String {
-    let svg = drawing.to_svg();
+fn check(diagram: &Diagram, labels: &[&str]) -> String {
+    let svg = diagram.to_svg();
     check_well_formed(&svg);
     for label in labels {
         assert_eq!(svg.matches(&format!(">{label}</text>")).count(), 1, "{label} in {svg}");
@@ -124,8 +124,8 @@ fn a_thousand_nodes_are_drawn_with_every_edge() {
     let name = |n: usize| format!("n{}", n % 1000);
     let edge = |n: usize| DiagramEdge::new(name(n), name(n * 7 + n / 1000 + 1), EdgeKind::Plain);
     let nodes = (0..1000).map(|n| DiagramNode::new(name(n), NodeKind::Node)).collect();
-    let drawing = Diagram { name: "large".into(), nodes, edges: (0..3000).map(edge).collect() };
-    let svg = check(&drawing, &["n0", "n999"]);
+    let diagram = Diagram { name: "large".into(), nodes, edges: (0..3000).map(edge).collect() };
+    let svg = check(&diagram, &["n0", "n999"]);
     assert_eq!(svg.matches("marker-end").count(), 3000);
 }
 

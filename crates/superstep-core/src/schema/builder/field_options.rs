@@ -29,9 +29,9 @@ impl FieldBuilder {
         let mut built = field(name);
         let (mut min, mut max) = (None, None);
         for (key, value) in options {
-            let Self { flags, kind, .. } = &mut built;
-            let read = match key.as_str() {
-                "type" => FieldType::parse(value).map(|parsed| *kind = parsed),
+            let Self { flags, field_type, .. } = &mut built;
+            let parsed = match key.as_str() {
+                "type" => FieldType::parse(value).map(|parsed_type| *field_type = parsed_type),
                 "reducer" => {
                     built = built.reducer_value(value);
                     continue;
@@ -50,7 +50,7 @@ impl FieldBuilder {
                 "max" => bound(value).map(|bound| max = Some(bound)),
                 unknown => Err(unknown_option(unknown)),
             };
-            if let Err(error) = read {
+            if let Err(error) = parsed {
                 let path = format!("{}{}", pointer(key), error.pointer);
                 built.diagnostics.push(error.with_pointer(path));
             }

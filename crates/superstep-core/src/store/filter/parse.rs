@@ -31,7 +31,7 @@ impl Filter {
     pub fn from_json(form: &Value) -> Result<Self> {
         let fields =
             form.as_object().ok_or_else(|| invalid_filter(format!("a filter must be an object, found `{form}`")))?;
-        read_fields(fields, &ValuePath(Vec::new()))
+        parse_fields(fields, &ValuePath(Vec::new()))
     }
 }
 
@@ -40,28 +40,28 @@ fn invalid_filter(message: String) -> Error {
         .with_help("use `{\"field\": value}` or `{\"field\": {\"$gt\": value}}`")
 }
 
-fn read_fields(fields: &Map<String, Value>, above: &ValuePath) -> Result<Filter> {
-    let read = fields.iter().map(|(key, form)| match key.starts_with('$') {
-        true => Err(unknown(key)),
-        false => read_field(form, ValuePath([above.0.as_slice(), std::slice::from_ref(key)].concat())),
+fn parse_fields(fields: &Map<String, Value>, above: &ValuePath) -> Result<Filter> {
+    let filters = fields.iter().map(|(key, form)| match key.starts_with('$') {
+        true => Err(unknown_operator(key)),
+        false => parse_field(form, ValuePath([above.0.as_slice(), std::slice::from_ref(key)].concat())),
     });
-    let mut read: Vec<Filter> = read.collect::<Result<_>>()?;
-    Ok(if read.len() == 1 { read.remove(0) } else { Filter::All(read) })
+    let mut filters: Vec<Filter> = filters.collect::<Result<_>>()?;
+    Ok(if filters.len() == 1 { filters.remove(0) } else { Filter::All(filters) })
 }
 
-fn read_field(form: &Value, keys: ValuePath) -> Result<Filter> {
+fn parse_field(form: &Value, keys: ValuePath) -> Result<Filter> {
     match form {
         Value::Object(inner) if inner.keys().any(|key| key.starts_with('$')) => {
-            let read = inner.iter().map(|(name, operand)| read_operator(name, operand, keys.clone()));
-            let mut read: Vec<Filter> = read.collect::<Result<_>>()?;
-            Ok(if read.len() == 1 { read.remove(0) } else { Filter::All(read) })
+            let filters = inner.iter().map(|(name, operand)| parse_operator(name, operand, keys.clone()));
+            let mut filters: Vec<Filter> = filters.collect::<Result<_>>()?;
+            Ok(if filters.len() == 1 { filters.remove(0) } else { Filter::All(filters) })
         }
-        Value::Object(inner) if !inner.is_empty() => read_fields(inner, &keys),
+        Value::Object(inner) if !inner.is_empty() => parse_fields(inner, &keys),
         value => Ok(Filter::Eq(keys, value.clone())),
     }
 }
 
-fn read_operator(name: &str, operand: &Value, keys: ValuePath) -> Result<Filter> {
+fn parse_operator(name: &str, operand: &Value, keys: ValuePath) -> Result<Filter> {
     let value = || operand.clone();
     Ok(match name {
         "$eq" => Filter::Eq(keys, value()),
@@ -79,11 +79,11 @@ fn read_operator(name: &str, operand: &Value, keys: ValuePath) -> Result<Filter>
             Value::Bool(false) => Filter::None(vec![Filter::Exists(keys)]),
             other => return Err(invalid_filter(format!("`$exists` requires true or false, found `{other}`"))),
         },
-        other => return Err(unknown(other)),
+        other => return Err(unknown_operator(other)),
     })
 }
 
-fn unknown(name: &str) -> Error {
+fn unknown_operator(name: &str) -> Error {
     Error::new(ErrorCode::InputInvalid, format!("unknown filter operator `{name}`"))
         .with_help(did_you_mean_or_list(name, &OPERATORS))
 }

@@ -6,25 +6,25 @@ use serde_json::json;
 use super::*;
 use crate::error::ErrorCode;
 
-fn read(form: Value) -> Filter {
+fn parse(form: Value) -> Filter {
     Filter::from_json(&form).unwrap()
 }
 
 /// R-FWK-87: LangGraph's form has the same meaning as the typed form.
 #[test]
 fn langgraphs_form_is_read() {
-    assert_eq!(read(json!({ "a": 1 })), Filter::eq("a", 1));
-    assert_eq!(read(json!({ "a.b": 1 })), Filter::eq("a.b", 1), "a dot is a dot");
-    assert_eq!(read(json!({ "a": { "b": { "$lt": 2 } } })), Filter::lt(["a", "b"], 2));
+    assert_eq!(parse(json!({ "a": 1 })), Filter::eq("a", 1));
+    assert_eq!(parse(json!({ "a.b": 1 })), Filter::eq("a.b", 1), "a dot is a dot");
+    assert_eq!(parse(json!({ "a": { "b": { "$lt": 2 } } })), Filter::lt(["a", "b"], 2));
     assert_eq!(
-        read(json!({ "a": 1, "b": { "$gt": 2, "$lte": 9 } })),
+        parse(json!({ "a": 1, "b": { "$gt": 2, "$lte": 9 } })),
         Filter::All(vec![Filter::eq("a", 1), Filter::All(vec![Filter::gt("b", 2), Filter::lte("b", 9)])])
     );
-    assert_eq!(read(json!({ "a": { "$ne": null } })), Filter::ne("a", Value::Null));
-    assert_eq!(read(json!({ "a": { "$in": [1, "x"] } })), Filter::one_of("a", [json!(1), json!("x")]));
-    assert_eq!(read(json!({ "a": { "$exists": false } })), Filter::None(vec![Filter::exists("a")]));
-    assert_eq!(read(json!({ "a": {} })), Filter::eq("a", json!({})));
-    assert_eq!(read(json!({})), Filter::default());
+    assert_eq!(parse(json!({ "a": { "$ne": null } })), Filter::ne("a", Value::Null));
+    assert_eq!(parse(json!({ "a": { "$in": [1, "x"] } })), Filter::one_of("a", [json!(1), json!("x")]));
+    assert_eq!(parse(json!({ "a": { "$exists": false } })), Filter::None(vec![Filter::exists("a")]));
+    assert_eq!(parse(json!({ "a": {} })), Filter::eq("a", json!({})));
+    assert_eq!(parse(json!({})), Filter::default());
 }
 
 /// R-FWK-87: unknown operators are rejected by name, with a list of the known ones.
@@ -67,9 +67,9 @@ fn required_equalities_hold_for_all_matches() {
         Filter::Any(vec![Filter::eq("b", 2)]),
         Filter::All(vec![Filter::eq(["c", "d"], 3), Filter::ne("e", 4)]),
     ]);
-    let musts: Vec<_> =
+    let equalities: Vec<_> =
         filter.required_equalities().into_iter().map(|(keys, value)| (keys.as_slice().join("/"), value)).collect();
-    assert_eq!(musts, [("a".to_owned(), &json!(1)), ("c/d".to_owned(), &json!(3))]);
+    assert_eq!(equalities, [("a".to_owned(), &json!(1)), ("c/d".to_owned(), &json!(3))]);
 }
 
 #[test]
@@ -103,26 +103,26 @@ proptest! {
     /// R-FWK-87: of two values at most one comparison holds, exactly one if both are numbers or both texts; every
     /// condition and its negation are opposites.
     #[test]
-    fn comparisons_fit_together(found in any_value(), bound in any_value()) {
-        let item = json!({ "a": found });
+    fn comparisons_fit_together(actual in any_value(), bound in any_value()) {
+        let item = json!({ "a": actual });
         let holds = |filter: &dyn Fn(&'static str, Value) -> Filter| filter("a", bound.clone()).matches(&item);
-        let (is, less, greater) = (holds(&Filter::eq), holds(&Filter::lt), holds(&Filter::gt));
-        let is_ordered = found.is_number() && bound.is_number() || found.is_string() && bound.is_string();
-        let count = usize::from(is) + usize::from(less) + usize::from(greater);
+        let (is_equal, less, greater) = (holds(&Filter::eq), holds(&Filter::lt), holds(&Filter::gt));
+        let is_ordered = actual.is_number() && bound.is_number() || actual.is_string() && bound.is_string();
+        let count = usize::from(is_equal) + usize::from(less) + usize::from(greater);
         prop_assert!(count <= 1 && (count == 1 || !is_ordered) && (is_ordered || !(less || greater)));
-        prop_assert_eq!(holds(&Filter::lte), is_ordered && (less || is));
-        prop_assert_eq!(holds(&Filter::gte), is_ordered && (greater || is));
-        prop_assert_eq!(holds(&Filter::ne), !is);
-        prop_assert_eq!(Filter::None(vec![Filter::eq("a", bound.clone())]).matches(&item), !is);
-        prop_assert_eq!(Filter::one_of("a", [bound.clone()]).matches(&item), is);
-        prop_assert_eq!(Filter::eq("a", found.clone()).matches(&json!({ "a": bound })), is, "from both sides");
+        prop_assert_eq!(holds(&Filter::lte), is_ordered && (less || is_equal));
+        prop_assert_eq!(holds(&Filter::gte), is_ordered && (greater || is_equal));
+        prop_assert_eq!(holds(&Filter::ne), !is_equal);
+        prop_assert_eq!(Filter::None(vec![Filter::eq("a", bound.clone())]).matches(&item), !is_equal);
+        prop_assert_eq!(Filter::one_of("a", [bound.clone()]).matches(&item), is_equal);
+        prop_assert_eq!(Filter::eq("a", actual.clone()).matches(&json!({ "a": bound })), is_equal, "from both sides");
     }
 
     /// R-FWK-87: every item that matches a filter satisfies its required equalities.
     #[test]
-    fn every_match_has_what_it_must_have(found in any_value(), first in any_value(), second in any_value()) {
+    fn every_match_has_what_it_must_have(actual in any_value(), first in any_value(), second in any_value()) {
         let filter = Filter::All(vec![Filter::eq("a", first), Filter::All(vec![Filter::ne("b", second)])]);
-        let item = json!({ "a": found });
+        let item = json!({ "a": actual });
         for (keys, value) in filter.required_equalities() {
             prop_assert!(!filter.matches(&item) || Filter::Eq(keys.clone(), value.clone()).matches(&item));
         }
@@ -130,9 +130,9 @@ proptest! {
 
     /// R-FWK-87: any JSON is either parsed as a filter or rejected, and a parsed filter never panics.
     #[test]
-    fn no_form_makes_a_filter_panic(form in any_value(), found in any_value()) {
+    fn no_form_makes_a_filter_panic(form in any_value(), actual in any_value()) {
         if let Ok(filter) = Filter::from_json(&json!({ "a": form })) {
-            let item = json!({ "a": found });
+            let item = json!({ "a": actual });
             prop_assert_ne!(Filter::None(vec![filter.clone()]).matches(&item), filter.matches(&item));
         }
     }

@@ -23,29 +23,30 @@ pub fn check<C, W, E>(
     let opened = Arc::new(Mutex::new(None));
     let slot = opened.clone();
     drive(Box::pin(async move {
-        let store = open().into();
-        *slot.lock().expect("nobody panicked") = Some(store);
+        let checkpointer = open().into();
+        *slot.lock().expect("no thread panicked") = Some(checkpointer);
     }));
-    let store: SharedCheckpointer = opened.lock().expect("nobody panicked").take().expect("the store was opened");
+    let checkpointer: SharedCheckpointer =
+        opened.lock().expect("no thread panicked").take().expect("the store was opened");
     std::thread::scope(|scope| {
         for worker in 0..WORKERS {
-            let (drive, work, store) = (&drive, &work, store.clone());
-            scope.spawn(move || drive(Box::pin(work(store, worker))));
+            let (drive, work, checkpointer) = (&drive, &work, checkpointer.clone());
+            scope.spawn(move || drive(Box::pin(work(checkpointer, worker))));
         }
     });
-    drive(Box::pin(end(store)));
+    drive(Box::pin(end(checkpointer)));
 }
 
 /// Two futures: the work of each worker, and the assertions at the end.
-type Parts =
+type ConcurrentCheck =
     (fn(SharedCheckpointer, usize) -> BoxFuture<'static, ()>, fn(SharedCheckpointer) -> BoxFuture<'static, ()>);
 
 /// R-FWK-33: many threads are written at once, and each is unaffected by the others.
-pub fn many_threads_are_written_at_once() -> Parts {
-    async fn work(store: SharedCheckpointer, worker: usize) {
+pub fn many_threads_are_written_at_once() -> ConcurrentCheck {
+    async fn work(checkpointer: SharedCheckpointer, worker: usize) {
         let mut writers = Vec::new();
         for number in 0..5 {
-            writers.push(Writer::open(&store, &format!("thread-{worker}-{number}")).await);
+            writers.push(Writer::open(&checkpointer, &format!("thread-{worker}-{number}")).await);
         }
         for step in 0..40 {
             for writer in &mut writers {
@@ -57,61 +58,61 @@ pub fn many_threads_are_written_at_once() -> Parts {
             writer.close();
         }
     }
-    async fn end(store: SharedCheckpointer) {
-        let stats = store.stats().await.expect("counting works");
+    async fn end(checkpointer: SharedCheckpointer) {
+        let stats = checkpointer.stats().await.expect("counting works");
         assert_eq!((stats.threads, stats.checkpoints), (5 * WORKERS as u64, 5 * 40 * WORKERS as u64));
     }
-    (|store, worker| Box::pin(work(store, worker)), |store| Box::pin(end(store)))
+    (|checkpointer, worker| Box::pin(work(checkpointer, worker)), |checkpointer| Box::pin(end(checkpointer)))
 }
 
 /// R-FWK-33: of many runs on one thread only one has the lease at a time, and no step is lost.
-pub fn one_of_many_runs_has_the_thread() -> Parts {
-    async fn work(store: SharedCheckpointer, worker: usize) {
+pub fn one_of_many_runs_has_the_thread() -> ConcurrentCheck {
+    async fn work(checkpointer: SharedCheckpointer, worker: usize) {
         let mut done = 0;
         while done < 10 {
-            let Ok(lease) = store.acquire(&"thread".into(), run(worker as u128)).await else {
+            let Ok(lease) = checkpointer.acquire(&"thread".into(), run(worker as u128)).await else {
                 std::thread::yield_now();
                 continue;
             };
             let schema = super::writer::plain();
-            let loaded = store
+            let loaded = checkpointer
                 .load(&"thread".into(), &Default::default(), CheckpointSelector::Latest)
                 .await
                 .expect("loading works");
             let state = schema.initial_state();
-            let mut writer = Writer::on(&store, lease, schema, state);
+            let mut writer = Writer::with_lease(&checkpointer, lease, schema, state);
             if let Some(newest) = loaded {
-                let next = newest.checkpoint.id.bits() + 1;
-                writer = Writer { next, ..writer.fork(newest.checkpoint.id).await };
+                let next_id = newest.checkpoint.id.bits() + 1;
+                writer = Writer { next_id, ..writer.fork(newest.checkpoint.id).await };
             }
             writer.step(json!({ "count": 1 })).await;
             writer.close();
             done += 1;
         }
     }
-    async fn end(store: SharedCheckpointer) {
-        let writer = Writer::open(&store, "thread").await;
+    async fn end(checkpointer: SharedCheckpointer) {
+        let writer = Writer::open(&checkpointer, "thread").await;
         assert_eq!(writer.stored(CheckpointSelector::Latest).await["count"], json!(10 * WORKERS));
         let ids: Vec<u128> = (1..=10 * WORKERS as u128).rev().collect();
-        assert_eq!(writer.listed(&HistoryQuery::default()).await, ids);
+        assert_eq!(writer.history_ids(&HistoryQuery::default()).await, ids);
     }
-    (|store, worker| Box::pin(work(store, worker)), |store| Box::pin(end(store)))
+    (|checkpointer, worker| Box::pin(work(checkpointer, worker)), |checkpointer| Box::pin(end(checkpointer)))
 }
 
 /// R-FWK-33: a reader sees complete checkpoints only while a writer is active.
-pub fn readers_see_complete_checkpoints() -> Parts {
+pub fn readers_see_complete_checkpoints() -> ConcurrentCheck {
     const STEPS: i64 = 200;
-    async fn work(store: SharedCheckpointer, worker: usize) {
+    async fn work(checkpointer: SharedCheckpointer, worker: usize) {
         let schema = super::writer::plain();
         if worker == 0 {
-            let mut writer = Writer::with(&store, "thread", schema).await;
+            let mut writer = Writer::with_schema(&checkpointer, "thread", schema).await;
             for step in 0..STEPS {
                 writer.step(json!({ "count": 1, "log": [step], "notes": { "step": step } })).await;
             }
             return;
         }
         loop {
-            let loaded = store
+            let loaded = checkpointer
                 .load(&"thread".into(), &Default::default(), CheckpointSelector::Latest)
                 .await
                 .expect("loading works");
@@ -119,7 +120,7 @@ pub fn readers_see_complete_checkpoints() -> Parts {
                 std::thread::yield_now();
                 continue;
             };
-            let (values, step) = (super::writer::read(&schema, &loaded), loaded.checkpoint.step);
+            let (values, step) = (super::writer::stored_values(&schema, &loaded), loaded.checkpoint.step);
             let items = values["log"].as_array().map(|items| items.len() as i64);
             assert_eq!(
                 (&values["count"], items, &values["notes"]["step"]),
@@ -130,12 +131,14 @@ pub fn readers_see_complete_checkpoints() -> Parts {
             }
         }
     }
-    async fn end(store: SharedCheckpointer) {
-        let newest =
-            store.load(&"thread".into(), &Default::default(), CheckpointSelector::Latest).await.expect("loading works");
+    async fn end(checkpointer: SharedCheckpointer) {
+        let newest = checkpointer
+            .load(&"thread".into(), &Default::default(), CheckpointSelector::Latest)
+            .await
+            .expect("loading works");
         assert_eq!(newest.map(|loaded| loaded.checkpoint.id), Some(id(STEPS as u128)));
     }
-    (|store, worker| Box::pin(work(store, worker)), |store| Box::pin(end(store)))
+    (|checkpointer, worker| Box::pin(work(checkpointer, worker)), |checkpointer| Box::pin(end(checkpointer)))
 }
 
 #[doc(hidden)]

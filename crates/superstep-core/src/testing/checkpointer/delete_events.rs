@@ -3,38 +3,38 @@
 
 use serde_json::json;
 
-use super::events::{all_events, commit_events, event, last, numbers};
+use super::events::{all_events, commit_events, event, last_number, numbers};
 use super::writer::{Writer, run};
 use crate::error::ErrorCode;
 use crate::port::{CheckpointSelector, Commit, EventsQuery, Retention, SharedCheckpointer, StoredEvent};
 use crate::value::AnyValue;
 
 async fn delete_up_to(writer: &Writer, up_to: u64) {
-    writer.store.delete_events(writer.thread(), up_to).await.expect("forgetting works");
+    writer.checkpointer.delete_events(writer.thread(), up_to).await.expect("deleting works");
 }
 
 /// R-FWK-33: deleted events are gone, and no number is used again.
-pub async fn deleted_event_numbers_are_not_reused(store: SharedCheckpointer) {
-    let mut writer = Writer::open(&store, "thread").await;
+pub async fn deleted_event_numbers_are_not_reused(checkpointer: SharedCheckpointer) {
+    let mut writer = Writer::open(&checkpointer, "thread").await;
     for number in 1..=6 {
         commit_events(&mut writer, &[event(number, 1, json!("x".repeat(200 * number as usize)))]).await;
     }
     delete_up_to(&writer, 4).await;
-    assert_eq!((numbers(&all_events(&writer).await), last(&writer).await), (vec![5, 6], 6));
+    assert_eq!((numbers(&all_events(&writer).await), last_number(&writer).await), (vec![5, 6], 6));
     delete_up_to(&writer, 2).await;
     assert_eq!(numbers(&all_events(&writer).await), [5, 6], "what is gone stays gone, what stays stays");
     delete_up_to(&writer, u64::MAX).await;
-    assert_eq!((all_events(&writer).await, last(&writer).await), (Vec::new(), 6));
-    let late = Commit { events: vec![event(6, 1, json!("again"))], ..writer.note(Vec::new(), None) };
-    assert_eq!(store.commit(&late).await.expect_err("the number was used").code(), ErrorCode::Internal);
+    assert_eq!((all_events(&writer).await, last_number(&writer).await), (Vec::new(), 6));
+    let late = Commit { events: vec![event(6, 1, json!("again"))], ..writer.entries_commit(Vec::new(), None) };
+    assert_eq!(checkpointer.commit(&late).await.expect_err("the number was used").code(), ErrorCode::Internal);
     commit_events(&mut writer, &[event(7, 1, json!("on"))]).await;
     assert_eq!(all_events(&writer).await, [event(7, 1, json!("on"))]);
     assert_eq!(writer.stored(CheckpointSelector::Latest).await, writer.values());
 }
 
 /// R-FWK-33: pruning checkpoints leaves events.
-pub async fn pruning_leaves_events(store: SharedCheckpointer) {
-    let mut writer = Writer::open(&store, "thread").await;
+pub async fn pruning_leaves_events(checkpointer: SharedCheckpointer) {
+    let mut writer = Writer::open(&checkpointer, "thread").await;
     for number in 1..=30 {
         commit_events(
             &mut writer,
@@ -44,63 +44,63 @@ pub async fn pruning_leaves_events(store: SharedCheckpointer) {
     }
     let before = all_events(&writer).await;
     for count in [5, 1, 0] {
-        store.prune(writer.thread(), &Retention::keep_last(count)).await.expect("pruning works");
+        checkpointer.prune(writer.thread(), &Retention::keep_last(count)).await.expect("pruning works");
     }
-    assert_eq!((all_events(&writer).await, last(&writer).await), (before, 30));
+    assert_eq!((all_events(&writer).await, last_number(&writer).await), (before, 30));
 }
 
 /// R-FWK-33: a copy has the same events under the same numbers, and continues independently.
-pub async fn a_copy_has_the_events(store: SharedCheckpointer) {
-    let mut writer = Writer::open(&store, "thread").await;
+pub async fn a_copy_has_the_events(checkpointer: SharedCheckpointer) {
+    let mut writer = Writer::open(&checkpointer, "thread").await;
     for number in 1..=5 {
         commit_events(&mut writer, &[event(number, 1, json!("e".repeat(700 * number as usize)))]).await;
     }
     delete_up_to(&writer, 2).await;
-    store.copy_thread(writer.thread(), &"copy".into()).await.expect("the target is free");
+    checkpointer.copy_thread(writer.thread(), &"copy".into()).await.expect("the target is free");
     let mut copy = writer.clone();
-    copy.lease = store.acquire(&"copy".into(), run(2)).await.expect("nobody has the copy");
-    assert_eq!((all_events(&copy).await, last(&copy).await), (all_events(&writer).await, 5));
+    copy.lease = checkpointer.acquire(&"copy".into(), run(2)).await.expect("no run holds the lease on the copy");
+    assert_eq!((all_events(&copy).await, last_number(&copy).await), (all_events(&writer).await, 5));
     commit_events(&mut copy, &[event(6, 2, json!("of the copy"))]).await;
     assert_eq!(
         (numbers(&all_events(&copy).await), numbers(&all_events(&writer).await)),
         (vec![3, 4, 5, 6], vec![3, 4, 5])
     );
     delete_up_to(&writer, 5).await;
-    store.copy_thread(writer.thread(), &"bare".into()).await.expect("the target is free");
+    checkpointer.copy_thread(writer.thread(), &"bare".into()).await.expect("the target is free");
     let bare = "bare".into();
-    assert_eq!(store.events(&bare, &EventsQuery::default()).await.expect("failed to read events"), []);
-    assert_eq!(store.last_event_number(&bare).await.expect("failed to read the last event number"), 5);
+    assert_eq!(checkpointer.events(&bare, &EventsQuery::default()).await.expect("failed to read events"), []);
+    assert_eq!(checkpointer.last_event_number(&bare).await.expect("failed to read the last event number"), 5);
 }
 
 /// R-FWK-33: a deleted thread leaves no event, not even for a new thread with the same id.
-pub async fn a_deleted_thread_leaves_no_event(store: SharedCheckpointer) {
-    let mut writer = Writer::open(&store, "thread").await;
+pub async fn a_deleted_thread_leaves_no_event(checkpointer: SharedCheckpointer) {
+    let mut writer = Writer::open(&checkpointer, "thread").await;
     commit_events(&mut writer, &[event(8, 1, json!("gone")), event(9, 1, json!("g".repeat(5_000)))]).await;
     let thread = writer.thread().clone();
     writer.close();
-    store.delete_thread(&thread).await.expect("no run holds the lease");
-    assert_eq!(store.events(&thread, &EventsQuery::default()).await.expect("failed to read events"), []);
-    assert_eq!(store.last_event_number(&thread).await.expect("failed to read the last event number"), 0);
-    let mut anew = Writer::open(&store, "thread").await;
+    checkpointer.delete_thread(&thread).await.expect("no run holds the lease");
+    assert_eq!(checkpointer.events(&thread, &EventsQuery::default()).await.expect("failed to read events"), []);
+    assert_eq!(checkpointer.last_event_number(&thread).await.expect("failed to read the last event number"), 0);
+    let mut anew = Writer::open(&checkpointer, "thread").await;
     commit_events(&mut anew, &[event(1, 1, json!("new"))]).await;
     assert_eq!(all_events(&anew).await, [event(1, 1, json!("new"))]);
 }
 
 /// R-FWK-33: each thread has its own events and numbers.
-pub async fn threads_have_events_of_their_own(store: SharedCheckpointer) {
-    let (mut one, mut two) = (Writer::open(&store, "one").await, Writer::open(&store, "two").await);
+pub async fn threads_have_events_of_their_own(checkpointer: SharedCheckpointer) {
+    let (mut one, mut two) = (Writer::open(&checkpointer, "one").await, Writer::open(&checkpointer, "two").await);
     for number in 1..=4 {
         commit_events(&mut one, &[event(number, 1, json!(["one", number]))]).await;
         commit_events(&mut two, &[event(number * 10, 1, json!(["two", number]))]).await;
     }
     delete_up_to(&one, 3).await;
     assert_eq!((numbers(&all_events(&one).await), numbers(&all_events(&two).await)), (vec![4], vec![10, 20, 30, 40]));
-    assert_eq!((last(&one).await, last(&two).await), (4, 40));
+    assert_eq!((last_number(&one).await, last_number(&two).await), (4, 40));
 }
 
 /// R-FWK-33: long bodies are returned unchanged.
-pub async fn an_event_body_of_one_megabyte_round_trips(store: SharedCheckpointer) {
-    let mut writer = Writer::open(&store, "thread").await;
+pub async fn an_event_body_of_one_megabyte_round_trips(checkpointer: SharedCheckpointer) {
+    let mut writer = Writer::open(&checkpointer, "thread").await;
     let text: String = (0..150_000_u32).map(|index| format!("{:x}", index.wrapping_mul(2_654_435_761))).collect();
     let events = [event(1, 1, json!({ "text": text })), event(2, 1, json!("s")), event(3, 1, json!(vec![text; 2]))];
     commit_events(&mut writer, &events).await;
@@ -110,20 +110,20 @@ pub async fn an_event_body_of_one_megabyte_round_trips(store: SharedCheckpointer
 }
 
 /// R-FWK-33: a thousand events are returned, from one commit and from many.
-pub async fn a_thousand_events_round_trip(store: SharedCheckpointer) {
-    let mut writer = Writer::open(&store, "thread").await;
+pub async fn a_thousand_events_round_trip(checkpointer: SharedCheckpointer) {
+    let mut writer = Writer::open(&checkpointer, "thread").await;
     let all: Vec<StoredEvent> = (1..=1_000).map(|number| event(number, 1, json!({ "number": number }))).collect();
     commit_events(&mut writer, &all[..900]).await;
     for one in all[900..].chunks(5) {
         commit_events(&mut writer, one).await;
     }
     assert_eq!(all_events(&writer).await, all);
-    assert_eq!(last(&writer).await, 1_000);
+    assert_eq!(last_number(&writer).await, 1_000);
 }
 
 /// R-FWK-33: text of any script and every kind of value is returned.
-pub async fn text_of_any_script_round_trips(store: SharedCheckpointer) {
-    let mut writer = Writer::open(&store, "thread").await;
+pub async fn text_of_any_script_round_trips(checkpointer: SharedCheckpointer) {
+    let mut writer = Writer::open(&checkpointer, "thread").await;
     let bodies = [
         json!("Grüße, 你好, שלום, 🦀\u{0}\u{1f}\"\\"),
         json!({ "ключ": ["значение", null, true, 18_446_744_073_709_551_615_u64, -0.5] }),
@@ -138,22 +138,22 @@ pub async fn text_of_any_script_round_trips(store: SharedCheckpointer) {
 }
 
 /// R-FWK-33: the body of an event may be a native value.
-pub async fn native_payloads_are_saved(store: SharedCheckpointer) {
-    let mut writer = Writer::open(&store, "thread").await;
+pub async fn native_payloads_are_saved(checkpointer: SharedCheckpointer) {
+    let mut writer = Writer::open(&checkpointer, "thread").await;
     let live = StoredEvent { number: 1, run: run(1), payload: AnyValue::native(vec!["a".to_owned(), "b".to_owned()]) };
     commit_events(&mut writer, &[live]).await;
     assert_eq!(all_events(&writer).await[0].payload.to_json().expect("it is plain data"), json!(["a", "b"]));
 }
 
 /// R-FWK-33: the statistics count the bytes of events until they are deleted.
-pub async fn events_count_as_bytes(store: SharedCheckpointer) {
-    let mut writer = Writer::open(&store, "thread").await;
+pub async fn events_count_as_bytes(checkpointer: SharedCheckpointer) {
+    let mut writer = Writer::open(&checkpointer, "thread").await;
     writer.steps(1).await;
-    let bytes = async || store.stats().await.expect("counting works").bytes;
+    let bytes = async || checkpointer.stats().await.expect("counting works").bytes;
     let before = bytes().await;
     let events = (1..=200).map(|number| event(number, 1, json!({ "number": number }))).collect();
-    let alone = Commit { events, ..writer.note(Vec::new(), None) };
-    store.commit(&alone).await.expect("events are enough");
+    let alone = Commit { events, ..writer.entries_commit(Vec::new(), None) };
+    checkpointer.commit(&alone).await.expect("events are enough");
     assert!(bytes().await > before + 1_000, "{} after {before}", bytes().await);
     delete_up_to(&writer, 200).await;
     assert_eq!(bytes().await, before);

@@ -90,7 +90,7 @@ fn typed_ops(field: &Field) -> Arc<dyn FieldOps> {
 }
 
 /// Returns the values of a stored checkpoint.
-pub(super) fn read(schema: &Schema, loaded: &CheckpointTuple) -> Value {
+pub(super) fn stored_values(schema: &Schema, loaded: &CheckpointTuple) -> Value {
     let state = restore(schema, loaded);
     schema.to_json(&*state).expect("stored values can be written as JSON")
 }
@@ -100,8 +100,8 @@ fn restore(schema: &Schema, loaded: &CheckpointTuple) -> Arc<AnyState> {
     let target = Arc::get_mut(&mut state).expect("a new state has a single owner");
     for (name, log) in &loaded.fields {
         let field = schema.field(schema.find(name).expect("a stored field is in the schema"));
-        for (change, part) in log {
-            let restored = field.ops.apply_delta(target, change, part.clone());
+        for (change, delta) in log {
+            let restored = field.ops.apply_delta(target, change, delta.clone());
             restored.unwrap_or_else(|error| panic!("field `{name}` of {}: {error}", loaded.checkpoint.id));
         }
     }
@@ -111,14 +111,14 @@ fn restore(schema: &Schema, loaded: &CheckpointTuple) -> Arc<AnyState> {
 /// The writer of one graph on one thread.
 #[derive(Clone)]
 pub(super) struct Writer {
-    pub(super) store: SharedCheckpointer,
+    pub(super) checkpointer: SharedCheckpointer,
     pub(super) lease: Lease,
     pub(super) schema: Arc<Schema>,
     pub(super) state: Arc<AnyState>,
     pub(super) namespace: CheckpointNamespace,
-    pub(super) head: Option<CheckpointId>,
+    pub(super) latest: Option<CheckpointId>,
     pub(super) step: i64,
-    pub(super) next: u128,
+    pub(super) next_id: u128,
     pub(super) source: CheckpointSource,
     pub(super) run: RunId,
     pub(super) time: i64,
@@ -127,28 +127,34 @@ pub(super) struct Writer {
 
 impl Writer {
     /// Starts a thread of plain JSON.
-    pub(super) async fn open(store: &SharedCheckpointer, thread: &str) -> Self {
-        Self::with(store, thread, plain()).await
+    pub(super) async fn open(checkpointer: &SharedCheckpointer, thread: &str) -> Self {
+        Self::with_schema(checkpointer, thread, plain()).await
     }
 
     /// Starts a thread with a schema.
-    pub(super) async fn with(store: &SharedCheckpointer, thread: &str, schema: Arc<Schema>) -> Self {
-        let lease = store.acquire(&thread.into(), run(1)).await.expect("a free thread can be taken");
+    pub(super) async fn with_schema(checkpointer: &SharedCheckpointer, thread: &str, schema: Arc<Schema>) -> Self {
+        let lease =
+            checkpointer.acquire(&thread.into(), run(1)).await.expect("the lease on a free thread can be acquired");
         let state = schema.initial_state();
-        Self::on(store, lease, schema, state)
+        Self::with_lease(checkpointer, lease, schema, state)
     }
 
     /// Starts with a lease that was acquired already.
-    pub(super) fn on(store: &SharedCheckpointer, lease: Lease, schema: Arc<Schema>, state: Arc<AnyState>) -> Self {
+    pub(super) fn with_lease(
+        checkpointer: &SharedCheckpointer,
+        lease: Lease,
+        schema: Arc<Schema>,
+        state: Arc<AnyState>,
+    ) -> Self {
         Self {
-            store: store.clone(),
+            checkpointer: checkpointer.clone(),
             lease,
             state,
             schema,
             namespace: CheckpointNamespace::root(),
-            head: None,
+            latest: None,
             step: 0,
-            next: 1,
+            next_id: 1,
             source: CheckpointSource::Loop,
             run: run(1),
             time: 1_700_000_000_000_000,
@@ -159,14 +165,20 @@ impl Writer {
     /// Returns a writer of a subgraph, on the same thread.
     pub(super) fn subgraph(&self, segment: &str) -> Self {
         let (namespace, state) = (self.namespace.child(segment), self.schema.initial_state());
-        Self { namespace, state, head: None, step: 0, next: 1, ..self.clone() }
+        Self { namespace, state, latest: None, step: 0, next_id: 1, ..self.clone() }
     }
 
     /// Returns a writer that continues from an older checkpoint, as read from the checkpointer.
     pub(super) async fn fork(&self, at: CheckpointId) -> Self {
         let loaded = self.loaded(CheckpointSelector::Id(at)).await;
         let state = restore(&self.schema, &loaded);
-        Self { state, head: Some(at), step: loaded.checkpoint.step + 1, next: self.next + 1_000, ..self.clone() }
+        Self {
+            state,
+            latest: Some(at),
+            step: loaded.checkpoint.step + 1,
+            next_id: self.next_id + 1_000,
+            ..self.clone()
+        }
     }
 
     pub(super) fn thread(&self) -> &ThreadId {
@@ -174,13 +186,13 @@ impl Writer {
     }
 
     /// Builds a commit that applies an update, not sent yet.
-    pub(super) fn draft(&mut self, update: Value) -> Commit {
+    pub(super) fn build_commit(&mut self, update: Value) -> Commit {
         let Value::Object(update) = update else { panic!("an update is an object") };
-        let changes = if self.head.is_none() {
-            self.fold(update);
-            self.everything()
+        let changes = if self.latest.is_none() {
+            self.apply_update(update);
+            self.all_fields()
         } else {
-            self.fold(update)
+            self.apply_update(update)
         };
         Commit {
             lease: self.lease.clone(),
@@ -195,16 +207,16 @@ impl Writer {
         }
     }
 
-    fn fold(&mut self, update: Map<String, Value>) -> SmallVec<[FieldChange; 2]> {
+    fn apply_update(&mut self, update: Map<String, Value>) -> SmallVec<[FieldChange; 2]> {
         let schema = self.schema.clone();
         let update = schema.update_from_json(update, &mut Vec::new()).expect("the update fits the schema");
         let task = TaskUpdate { node: "node".into(), update };
         let applied = apply(&schema, &mut self.state, &mut FieldSet::default(), [task], ApplyOptions::default());
-        let changes = applied.expect("the update folds").changes;
+        let changes = applied.expect("the update can be applied").changes;
         changes.into_iter().map(|(field, change)| self.field_change(schema.field(field), change)).collect()
     }
 
-    fn everything(&self) -> SmallVec<[FieldChange; 2]> {
+    fn all_fields(&self) -> SmallVec<[FieldChange; 2]> {
         self.schema.fields().iter().map(|field| self.field_change(field, Change::Set)).collect()
     }
 
@@ -216,8 +228,8 @@ impl Writer {
     pub(super) fn checkpoint(&self) -> Checkpoint {
         Checkpoint {
             format: FORMAT_VERSION,
-            id: id(self.next),
-            parent: self.head,
+            id: id(self.next_id),
+            parent: self.latest,
             thread: self.lease.thread.clone(),
             namespace: self.namespace.clone(),
             step: self.step,
@@ -238,15 +250,15 @@ impl Writer {
 
     /// Sends a commit and continues from its checkpoint.
     pub(super) async fn send(&mut self, commit: Commit) -> CheckpointId {
-        self.store.commit(&commit).await.expect("a good commit is taken");
-        self.head = commit.checkpoint.as_ref().map(|checkpoint| checkpoint.id);
-        (self.next, self.step, self.time) = (self.next + 1, self.step + 1, self.time + 1);
-        self.head.expect("the commit has a checkpoint")
+        self.checkpointer.commit(&commit).await.expect("a valid commit is accepted");
+        self.latest = commit.checkpoint.as_ref().map(|checkpoint| checkpoint.id);
+        (self.next_id, self.step, self.time) = (self.next_id + 1, self.step + 1, self.time + 1);
+        self.latest.expect("the commit has a checkpoint")
     }
 
     /// Commits one step.
     pub(super) async fn step(&mut self, update: Value) -> CheckpointId {
-        let commit = self.draft(update);
+        let commit = self.build_commit(update);
         self.send(commit).await
     }
 
@@ -260,20 +272,20 @@ impl Writer {
     }
 
     /// Builds a commit without a checkpoint.
-    pub(super) fn note(&self, pending: Vec<PendingEntry>, status: Option<ThreadStatus>) -> Commit {
+    pub(super) fn entries_commit(&self, pending: Vec<PendingEntry>, status: Option<ThreadStatus>) -> Commit {
         let (lease, namespace) = (self.lease.clone(), self.namespace.clone());
         Commit { pending, status, ..Commit::empty(lease, namespace) }
     }
 
     /// Commits a pending entry of a task.
-    pub(super) async fn know(&self, checkpoint: CheckpointId, task: u128, entry: TaskEntry) {
+    pub(super) async fn commit_entry(&self, checkpoint: CheckpointId, task: u128, entry: TaskEntry) {
         let pending = vec![pending_entry(checkpoint, task, entry)];
-        self.store.commit(&self.note(pending, None)).await.expect("a good entry is taken");
+        self.checkpointer.commit(&self.entries_commit(pending, None)).await.expect("a valid entry is accepted");
     }
 
     /// Commits a status of the thread.
-    pub(super) async fn stand(&self, status: ThreadStatus) {
-        self.store.commit(&self.note(Vec::new(), Some(status))).await.expect("a status is taken");
+    pub(super) async fn set_status(&self, status: ThreadStatus) {
+        self.checkpointer.commit(&self.entries_commit(Vec::new(), Some(status))).await.expect("a status is accepted");
     }
 
     /// Returns the expected values.
@@ -288,27 +300,27 @@ impl Writer {
 
     /// Returns a stored checkpoint, if it exists.
     pub(super) async fn find(&self, at: CheckpointSelector) -> Result<Option<CheckpointTuple>> {
-        self.store.load(&self.lease.thread, &self.namespace, at).await
+        self.checkpointer.load(&self.lease.thread, &self.namespace, at).await
     }
 
     /// Returns the values of a stored checkpoint.
     pub(super) async fn stored(&self, at: CheckpointSelector) -> Value {
-        read(&self.schema, &self.loaded(at).await)
+        stored_values(&self.schema, &self.loaded(at).await)
     }
 
     /// Returns a part of the history.
     pub(super) async fn history(&self, query: &HistoryQuery) -> Vec<CheckpointTuple> {
-        self.store.history(&self.lease.thread, &self.namespace, query).await.expect("listing works")
+        self.checkpointer.history(&self.lease.thread, &self.namespace, query).await.expect("listing works")
     }
 
     /// Returns the ids of a part of the history.
-    pub(super) async fn listed(&self, query: &HistoryQuery) -> Vec<u128> {
+    pub(super) async fn history_ids(&self, query: &HistoryQuery) -> Vec<u128> {
         self.history(query).await.iter().map(|loaded| loaded.checkpoint.id.bits()).collect()
     }
 
     /// Releases the lease on the thread.
     pub(super) fn close(self) {
-        self.store.release(&self.lease);
+        self.checkpointer.release(&self.lease);
     }
 }
 

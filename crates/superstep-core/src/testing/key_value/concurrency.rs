@@ -3,7 +3,7 @@
 use std::sync::{Arc, Barrier, Mutex};
 use std::time::Duration;
 
-use super::{get, list, put, put_for, put_new, until_gone};
+use super::{get, list, put, put_new, put_with_ttl, wait_until_expired};
 use crate::port::{BoxFuture, KeyValue};
 
 /// Number of OS threads in a race.
@@ -12,21 +12,22 @@ const RACERS: usize = 8;
 const RACES: usize = 25;
 
 /// The work of each thread, synchronised by the barrier, and the assertions at the end.
-type Parts<K> = (fn(Arc<K>, usize, Arc<Barrier>) -> BoxFuture<'static, ()>, fn(Arc<K>) -> BoxFuture<'static, ()>);
+type ConcurrentCheck<K> =
+    (fn(Arc<K>, usize, Arc<Barrier>) -> BoxFuture<'static, ()>, fn(Arc<K>) -> BoxFuture<'static, ()>);
 
 /// Runs one check on an empty store: several OS threads at once, then the assertions.
 pub fn check<K: KeyValue>(
     open: impl FnOnce() -> K + Send + 'static,
     drive: impl Fn(BoxFuture<'static, ()>) + Sync,
-    (work, end): Parts<K>,
+    (work, end): ConcurrentCheck<K>,
 ) {
     let opened = Arc::new(Mutex::new(None));
     let slot = opened.clone();
     drive(Box::pin(async move {
         let store = Arc::new(open());
-        *slot.lock().expect("nobody panicked") = Some(store);
+        *slot.lock().expect("no thread panicked") = Some(store);
     }));
-    let store: Arc<K> = opened.lock().expect("nobody panicked").take().expect("the store was opened");
+    let store: Arc<K> = opened.lock().expect("no thread panicked").take().expect("the store was opened");
     let barrier = Arc::new(Barrier::new(RACERS));
     std::thread::scope(|scope| {
         for racer in 0..RACERS {
@@ -38,21 +39,21 @@ pub fn check<K: KeyValue>(
 }
 
 /// R-FWK-39: of many concurrent puts of a new key one succeeds, and its value stays.
-pub fn one_of_many_concurrent_puts_of_a_new_key_succeeds<K: KeyValue>() -> Parts<K> {
+pub fn one_of_many_concurrent_puts_of_a_new_key_succeeds<K: KeyValue>() -> ConcurrentCheck<K> {
     async fn work<K: KeyValue>(store: Arc<K>, racer: usize, barrier: Arc<Barrier>) {
         for race in 0..RACES {
             barrier.wait();
-            let mine = format!("racer {racer}").into_bytes();
-            if put_new(&*store, &format!("race/{race}"), &mine).await {
-                assert!(put_new(&*store, &format!("won/{race}"), &mine).await, "race {race} was won twice");
+            let value = format!("racer {racer}").into_bytes();
+            if put_new(&*store, &format!("race/{race}"), &value).await {
+                assert!(put_new(&*store, &format!("won/{race}"), &value).await, "race {race} was won twice");
             }
         }
     }
     async fn end<K: KeyValue>(store: Arc<K>) {
         for race in 0..RACES {
-            let there = get(&*store, &format!("race/{race}")).await;
-            assert!(there.is_some(), "nobody won race {race}");
-            assert_eq!(there, get(&*store, &format!("won/{race}")).await, "race {race}: another value is there");
+            let winner = get(&*store, &format!("race/{race}")).await;
+            assert!(winner.is_some(), "no put succeeded in race {race}");
+            assert_eq!(winner, get(&*store, &format!("won/{race}")).await, "race {race}: another value is stored");
         }
         assert_eq!(list(&*store, "race/").await.len(), RACES);
     }
@@ -60,13 +61,13 @@ pub fn one_of_many_concurrent_puts_of_a_new_key_succeeds<K: KeyValue>() -> Parts
 }
 
 /// R-FWK-39: of many concurrent puts of an expired key one succeeds.
-pub fn one_of_many_concurrent_puts_of_an_expired_key_succeeds<K: KeyValue>() -> Parts<K> {
+pub fn one_of_many_concurrent_puts_of_an_expired_key_succeeds<K: KeyValue>() -> ConcurrentCheck<K> {
     async fn work<K: KeyValue>(store: Arc<K>, racer: usize, barrier: Arc<Barrier>) {
         for race in 0..RACES {
             let key = format!("race/{race}");
             if racer == 0 {
-                put_for(&*store, &key, Duration::from_millis(1)).await;
-                until_gone(&*store, &key).await;
+                put_with_ttl(&*store, &key, Duration::from_millis(1)).await;
+                wait_until_expired(&*store, &key).await;
             }
             barrier.wait();
             if put_new(&*store, &key, b"won").await {
@@ -76,13 +77,13 @@ pub fn one_of_many_concurrent_puts_of_an_expired_key_succeeds<K: KeyValue>() -> 
     }
     async fn end<K: KeyValue>(store: Arc<K>) {
         assert_eq!(list(&*store, "race/").await.len(), RACES);
-        assert_eq!(list(&*store, "won/").await.len(), RACES, "somebody wins each race");
+        assert_eq!(list(&*store, "won/").await.len(), RACES, "one put succeeds in each race");
     }
     (|store, racer, barrier| Box::pin(work(store, racer, barrier)), |store| Box::pin(end(store)))
 }
 
 /// R-FWK-39: a reader sees complete values only while writers are active.
-pub fn readers_see_complete_values<K: KeyValue>() -> Parts<K> {
+pub fn readers_see_complete_values<K: KeyValue>() -> ConcurrentCheck<K> {
     async fn work<K: KeyValue>(store: Arc<K>, racer: usize, _: Arc<Barrier>) {
         for round in 0..RACES {
             if racer.is_multiple_of(2) {

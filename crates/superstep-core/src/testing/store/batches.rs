@@ -11,7 +11,7 @@ use crate::testing::block_on;
 /// Number of concurrent OS threads.
 const WORKERS: usize = 8;
 
-async fn is_there(store: &SharedStore, key: &str) -> bool {
+async fn exists(store: &SharedStore, key: &str) -> bool {
     store.get("n", key).await.expect("get").is_some()
 }
 
@@ -64,8 +64,8 @@ pub async fn all_or_nothing(open: StoreFactory) {
         DeleteOp::new("n", "kept").into(),
         PutOp::new("n", "", json!(1)).into(),
     ];
-    assert_eq!(store.batch(operations).await.expect_err("refused").code(), ErrorCode::InputInvalid);
-    assert!(!is_there(&store, "a").await && is_there(&store, "kept").await);
+    assert_eq!(store.batch(operations).await.expect_err("rejected").code(), ErrorCode::InputInvalid);
+    assert!(!exists(&store, "a").await && exists(&store, "kept").await);
 }
 
 /// An empty batch returns no results.
@@ -135,8 +135,8 @@ pub async fn batches_do_not_see_each_other_halfway(open: StoreFactory) {
             scope.spawn(move || {
                 for number in 0..10 {
                     block_on(store.batch(both(worker * 100 + number))).expect("batch");
-                    let read = vec![GetOp::new("n", "a").into(), GetOp::new("n", "b").into()];
-                    let results = block_on(store.batch(read)).expect("batch");
+                    let reads = vec![GetOp::new("n", "a").into(), GetOp::new("n", "b").into()];
+                    let results = block_on(store.batch(reads)).expect("batch");
                     let [OpResult::Item(Some(a)), OpResult::Item(Some(b))] = &results[..] else {
                         panic!("{results:?}")
                     };

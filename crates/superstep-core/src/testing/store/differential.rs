@@ -26,9 +26,9 @@ pub async fn agree(
     clock: &ManualClock,
     (seed, batches): (u64, usize),
 ) -> usize {
-    let (mut draw, mut compared) = (Draw(seed), 0);
+    let (mut generator, mut compared) = (OperationGenerator(seed), 0);
     for number in 0..batches {
-        let operations: Vec<StoreOp> = (0..=draw.below(4)).map(|_| draw.operation()).collect();
+        let operations: Vec<StoreOp> = (0..=generator.below(4)).map(|_| generator.operation()).collect();
         let expected = one.batch(operations.clone()).await.expect("batch");
         let actual = other.batch(operations.clone()).await.expect("batch");
         assert_eq!(expected.len(), actual.len());
@@ -36,10 +36,10 @@ pub async fn agree(
         for ((operation, expected), actual) in operations.iter().zip(&expected).zip(&actual) {
             assert!(is_same(expected, actual), "seed {seed}, batch {number}, {operation:?}:\n{expected:?}\n{actual:?}");
         }
-        if draw.below(5) == 0 {
-            clock.advance(draw.below(30) as u64);
+        if generator.below(5) == 0 {
+            clock.advance(generator.below(30) as u64);
         }
-        if draw.below(20) == 0 {
+        if generator.below(20) == 0 {
             // The counts may differ: stores remove some expired items on other operations.
             one.sweep_ttl().await.expect("sweep");
             other.sweep_ttl().await.expect("sweep");
@@ -50,7 +50,7 @@ pub async fn agree(
 
 fn is_same(expected: &OpResult, actual: &OpResult) -> bool {
     let (OpResult::Hits(expected), OpResult::Hits(actual)) = (expected, actual) else { return expected == actual };
-    let near = |a: Option<f64>, b: Option<f64>| match (a, b) {
+    let is_close = |a: Option<f64>, b: Option<f64>| match (a, b) {
         (Some(a), Some(b)) => (a - b).abs() < TOLERANCE,
         (a, b) => a == b,
     };
@@ -58,13 +58,13 @@ fn is_same(expected: &OpResult, actual: &OpResult) -> bool {
         && expected
             .iter()
             .zip(actual)
-            .all(|(a, b)| a.item == b.item && near(a.score, b.score) && a.matched_by == b.matched_by)
+            .all(|(a, b)| a.item == b.item && is_close(a.score, b.score) && a.matched_by == b.matched_by)
 }
 
 /// A deterministic random number generator.
-struct Draw(u64);
+struct OperationGenerator(u64);
 
-impl Draw {
+impl OperationGenerator {
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -76,13 +76,13 @@ impl Draw {
         (self.next() % limit as u64) as usize
     }
 
-    fn of<T: Clone>(&mut self, choices: &[T]) -> T {
+    fn choose<T: Clone>(&mut self, choices: &[T]) -> T {
         choices[self.below(choices.len())].clone()
     }
 
     fn namespace(&mut self) -> StoreNamespace {
         let labels = ["a", "ab", "b", "ü", "a-", "x' OR 1=1"];
-        (0..=self.below(3)).map(|_| self.of(&labels)).collect::<Vec<_>>().into()
+        (0..=self.below(3)).map(|_| self.choose(&labels)).collect::<Vec<_>>().into()
     }
 
     fn prefix(&mut self) -> StoreNamespace {
@@ -90,12 +90,12 @@ impl Draw {
     }
 
     fn key(&mut self) -> String {
-        self.of(&["k", "K", "l", "ä", "x') --", "k\0"]).to_owned()
+        self.choose(&["k", "K", "l", "ä", "x') --", "k\0"]).to_owned()
     }
 
     fn text(&mut self) -> String {
         let words = ["moon", "sun", "green", "curry", "the", "Zürich", "月", "x'"];
-        (0..=self.below(5)).map(|_| self.of(&words)).collect::<Vec<_>>().join(" ")
+        (0..=self.below(5)).map(|_| self.choose(&words)).collect::<Vec<_>>().join(" ")
     }
 
     /// Values that lie close together, so that comparisons are not always unequal.
@@ -106,9 +106,9 @@ impl Draw {
         let others =
             [json!(null), json!(true), json!(false), json!("1"), json!(""), json!("a\0"), json!("ä"), json!([1])];
         match self.below(4) {
-            0 => self.of(&numbers),
-            1 => self.of(&large),
-            2 => self.of(&others),
+            0 => self.choose(&numbers),
+            1 => self.choose(&large),
+            2 => self.choose(&others),
             _ => json!(self.text()),
         }
     }
@@ -118,7 +118,7 @@ impl Draw {
             return self.scalar();
         }
         let fields = (0..self.below(4)).map(|_| {
-            let key = self.of(&["a", "b", "c.d", "$", "a') OR 1=1", ""]).to_owned();
+            let key = self.choose(&["a", "b", "c.d", "$", "a') OR 1=1", ""]).to_owned();
             let value =
                 if self.below(3) == 0 { json!({ "a": self.scalar(), "b": [self.scalar()] }) } else { self.scalar() };
             (key, value)
@@ -127,7 +127,7 @@ impl Draw {
     }
 
     fn filter(&mut self, depth: usize) -> Filter {
-        let key = self.of(&["a", "b", "c.d", "$", "a') OR 1=1", ""]);
+        let key = self.choose(&["a", "b", "c.d", "$", "a') OR 1=1", ""]);
         let keys: ValuePath = if self.below(3) == 0 { [key, "a"].into() } else { key.into() };
         match self.below(if depth == 0 { 8 } else { 11 }) {
             0 => Filter::Eq(keys, self.scalar()),
@@ -156,12 +156,12 @@ impl Draw {
     }
 
     fn search(&mut self) -> SearchOp {
-        let mut search = SearchOp::new(self.prefix()).limit(self.below(12)).offset(self.of(&[0, 0, 0, 1, 3]));
+        let mut search = SearchOp::new(self.prefix()).limit(self.below(12)).offset(self.choose(&[0, 0, 0, 1, 3]));
         if self.below(2) == 0 {
             search = search.filter(self.filter(2));
         }
         if self.below(2) == 0 {
-            search = search.query(self.text()).mode(self.of(&[SearchMode::Auto, SearchMode::Text]));
+            search = search.query(self.text()).mode(self.choose(&[SearchMode::Auto, SearchMode::Text]));
         }
         if self.below(3) == 0 { search.refresh(self.below(2) == 0) } else { search }
     }
@@ -172,7 +172,7 @@ impl Draw {
             4 => GetOp::new(self.namespace(), self.key()).into(),
             5 => DeleteOp::new(self.namespace(), self.key()).into(),
             6 => {
-                let (prefix, max_depth) = (self.prefix(), self.of(&[None, Some(1), Some(2)]));
+                let (prefix, max_depth) = (self.prefix(), self.choose(&[None, Some(1), Some(2)]));
                 let suffix = if self.below(3) == 0 { "a".into() } else { StoreNamespace::default() };
                 ListNamespacesOp { prefix, suffix, max_depth, limit: 1 + self.below(9), offset: self.below(3) }.into()
             }

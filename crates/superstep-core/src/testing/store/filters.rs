@@ -6,7 +6,7 @@ use super::{StoreFactory, put_all, search_indices};
 use crate::store::{Filter, SearchOp};
 
 /// Asserts which values each filter finds, by index.
-async fn finds(open: StoreFactory, values: &[Value], cases: Vec<(Filter, &[usize])>) {
+async fn check(open: StoreFactory, values: &[Value], cases: Vec<(Filter, &[usize])>) {
     let (store, _) = open.open();
     put_all(&store, values).await;
     for (filter, expected) in cases {
@@ -27,7 +27,7 @@ pub async fn eq_and_ne_are_opposites(open: StoreFactory) {
         (Filter::ne("a", 2), &[0, 2, 3, 4, 5]),
         (Filter::ne("a", Value::Null), &[0, 1, 2, 3, 5]),
     ];
-    finds(open, &numbers(), cases).await;
+    check(open, &numbers(), cases).await;
 }
 
 /// `Lt` and `Lte` match values of the same kind only.
@@ -40,7 +40,7 @@ pub async fn less_and_less_or_equal(open: StoreFactory) {
         (Filter::lt("a", Value::Null), &[]),
         (Filter::lte("a", Value::Null), &[]),
     ];
-    finds(open, &numbers(), cases).await;
+    check(open, &numbers(), cases).await;
 }
 
 /// `Gt` and `Gte` match values of the same kind only.
@@ -53,7 +53,7 @@ pub async fn greater_and_greater_or_equal(open: StoreFactory) {
         (Filter::gt("a", json!([])), &[]),
         (Filter::gte("a", json!({})), &[]),
     ];
-    finds(open, &numbers(), cases).await;
+    check(open, &numbers(), cases).await;
 }
 
 /// `In` matches one of several values, of any kinds.
@@ -64,7 +64,7 @@ pub async fn one_of_several(open: StoreFactory) {
         (Filter::one_of("a", [json!(null)]), &[4]),
         (Filter::one_of("a", none), &[]),
     ];
-    finds(open, &numbers(), cases).await;
+    check(open, &numbers(), cases).await;
 }
 
 /// `Exists` matches any value, including null.
@@ -75,7 +75,7 @@ pub async fn exists_matches_any_value_including_null(open: StoreFactory) {
         (Filter::exists("b"), &[]),
         (Filter::exists(["a", "b"]), &[]),
     ];
-    finds(open, &numbers(), cases).await;
+    check(open, &numbers(), cases).await;
 }
 
 /// `All`, `Any` and `None` combine filters, also nested and empty.
@@ -91,7 +91,7 @@ pub async fn all_any_and_none(open: StoreFactory) {
         (Filter::All(vec![Filter::eq("a", 1), Filter::eq("a", 2)]), &[]),
         (Filter::Any(vec![Filter::All(both()), Filter::None(vec![Filter::exists("a")])]), &[1, 5]),
     ];
-    finds(open, &numbers(), cases).await;
+    check(open, &numbers(), cases).await;
 }
 
 /// A path leads through objects only.
@@ -113,7 +113,7 @@ pub async fn paths_traverse_objects_only(open: StoreFactory) {
         (Filter::exists("0"), &[]),
         (Filter::eq(["a", "b"], json!({ "c": 1 })), &[0]),
     ];
-    finds(open, &values, cases).await;
+    check(open, &values, cases).await;
 }
 
 /// Lists and objects are compared as a whole, never in part.
@@ -134,7 +134,7 @@ pub async fn lists_and_objects_are_compared_completely(open: StoreFactory) {
         (Filter::eq("a", json!([])), &[5]),
         (Filter::eq("a", 1), &[]),
     ];
-    finds(open, &values, cases).await;
+    check(open, &values, cases).await;
 }
 
 /// Numbers are compared by value, and never rounded.
@@ -164,7 +164,7 @@ pub async fn numbers_are_compared_by_value(open: StoreFactory) {
         (Filter::gt("a", i64::MAX), &[4, 5, 6]),
         (Filter::gt("a", 9_007_199_254_740_992.0), &[2, 4, 5, 6]),
     ];
-    finds(open, &values, cases).await;
+    check(open, &values, cases).await;
 }
 
 /// Texts are compared byte by byte, regardless of any locale.
@@ -180,7 +180,7 @@ pub async fn texts_are_compared_by_bytes(open: StoreFactory) {
         (Filter::eq("a", "%"), &[]),
         (Filter::eq("a", "_"), &[]),
     ];
-    finds(open, &values, cases).await;
+    check(open, &values, cases).await;
 }
 
 /// Texts with a zero byte are valid, in values and in filters.
@@ -192,10 +192,10 @@ pub async fn zero_bytes_are_compared(open: StoreFactory) {
         (Filter::eq("a\0", "x"), &[1]),
         (Filter::eq("b", 1), &[0, 1]),
     ];
-    finds(open, &values, cases).await;
+    check(open, &values, cases).await;
 }
 
-const HOSTILE: [&str; 12] = [
+const HOSTILE_KEYS: [&str; 12] = [
     "x') OR 1=1 --",
     "a') = '1' OR ('1'='1",
     "'; DROP TABLE memory; --",
@@ -214,7 +214,7 @@ const HOSTILE: [&str; 12] = [
 pub async fn hostile_keys_find_nothing(open: StoreFactory) {
     let (store, _) = open.open();
     put_all(&store, &numbers()).await;
-    for key in HOSTILE {
+    for key in HOSTILE_KEYS {
         for filter in [
             Filter::eq(key, 1),
             Filter::eq(["a", key], 1),
@@ -234,9 +234,9 @@ pub async fn hostile_keys_find_nothing(open: StoreFactory) {
 /// A hostile key matches an item that has it, and a hostile value an equal value.
 pub async fn hostile_keys_and_values_are_found_as_they_are(open: StoreFactory) {
     let (store, _) = open.open();
-    let values: Vec<Value> = HOSTILE.iter().map(|text| json!({ *text: text })).collect();
+    let values: Vec<Value> = HOSTILE_KEYS.iter().map(|text| json!({ *text: text })).collect();
     put_all(&store, &values).await;
-    for (index, text) in HOSTILE.iter().enumerate() {
+    for (index, text) in HOSTILE_KEYS.iter().enumerate() {
         assert_eq!(
             search_indices(&store, SearchOp::new("n").filter(Filter::eq(*text, *text))).await,
             [index],
@@ -249,15 +249,15 @@ pub async fn hostile_keys_and_values_are_found_as_they_are(open: StoreFactory) {
 /// Filters in LangGraph's form have the same meaning.
 pub async fn the_langgraph_form_is_parsed(open: StoreFactory) {
     let values = [json!({ "a": 1, "b": 3 }), json!({ "a": 1, "b": 2 }), json!({ "a": { "c": 1, "d": 2 } })];
-    let read = |form: Value| Filter::from_json(&form).expect("a filter");
+    let parse = |form: Value| Filter::from_json(&form).expect("a filter");
     let cases: Vec<(Filter, &[usize])> = vec![
-        (read(json!({ "a": 1, "b": { "$gt": 2 } })), &[0]),
-        (read(json!({ "b": { "$gte": 2, "$lt": 3 } })), &[1]),
-        (read(json!({ "b": { "$ne": 2 } })), &[0, 2]),
-        (read(json!({ "a": { "c": 1 } })), &[2]),
-        (read(json!({})), &[0, 1, 2]),
+        (parse(json!({ "a": 1, "b": { "$gt": 2 } })), &[0]),
+        (parse(json!({ "b": { "$gte": 2, "$lt": 3 } })), &[1]),
+        (parse(json!({ "b": { "$ne": 2 } })), &[0, 2]),
+        (parse(json!({ "a": { "c": 1 } })), &[2]),
+        (parse(json!({})), &[0, 1, 2]),
     ];
-    finds(open, &values, cases).await;
+    check(open, &values, cases).await;
 }
 
 /// Expands to the tests of this file.

@@ -178,7 +178,7 @@ pub async fn invalid_names_are_rejected(open: StoreFactory) {
             store.delete(space, "k").await.err(),
         ];
         for error in errors {
-            assert_eq!(error.expect("refused").code(), ErrorCode::InputInvalid, "{space:?}");
+            assert_eq!(error.expect("rejected").code(), ErrorCode::InputInvalid, "{space:?}");
         }
     }
     assert_eq!(store.put("n", "", json!(1)).await.expect_err("no key").code(), ErrorCode::InputInvalid);

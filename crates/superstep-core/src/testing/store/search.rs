@@ -4,22 +4,22 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
-use super::{StoreFactory, keys, name, put_all, search_indices};
+use super::{StoreFactory, key_at, keys, put_all, search_indices};
 use crate::port::SharedStore;
 use crate::store::{Filter, SearchOp};
 
 /// Puts items in namespaces with similar beginnings.
-async fn alike(store: &SharedStore) {
+async fn put_in_similar_namespaces(store: &SharedStore) {
     let spaces: [&[&str]; 7] = [&["a"], &["a", "b"], &["a", "b", "c"], &["ab"], &["a b"], &["b", "a"], &["a\u{1}"]];
     for (index, space) in spaces.iter().enumerate() {
-        store.put(*space, name(index), json!("word")).await.expect("put");
+        store.put(*space, key_at(index), json!("word")).await.expect("put");
     }
 }
 
 /// A prefix consists of whole labels: `a` is not a prefix of `ab`.
 pub async fn prefixes_match_complete_labels(open: StoreFactory) {
     let (store, _) = open.open();
-    alike(&store).await;
+    put_in_similar_namespaces(&store).await;
     assert_eq!(search_indices(&store, SearchOp::new("a")).await, [0, 1, 2]);
     assert_eq!(search_indices(&store, SearchOp::new(["a", "b"])).await, [1, 2]);
     assert_eq!(search_indices(&store, SearchOp::new(["a", "b", "c"])).await, [2]);
@@ -30,7 +30,7 @@ pub async fn prefixes_match_complete_labels(open: StoreFactory) {
 /// With a query, too, a prefix consists of whole labels.
 pub async fn a_prefix_holds_for_queries(open: StoreFactory) {
     let (store, _) = open.open();
-    alike(&store).await;
+    put_in_similar_namespaces(&store).await;
     assert_eq!(search_indices(&store, SearchOp::new("a").query("word")).await, [0, 1, 2]);
     assert_eq!(search_indices(&store, SearchOp::new(["a", "b"]).query("word")).await, [1, 2]);
 }
@@ -38,14 +38,14 @@ pub async fn a_prefix_holds_for_queries(open: StoreFactory) {
 /// An empty prefix matches everything.
 pub async fn no_prefix_is_everything(open: StoreFactory) {
     let (store, _) = open.open();
-    alike(&store).await;
+    put_in_similar_namespaces(&store).await;
     assert_eq!(search_indices(&store, SearchOp::all_namespaces()).await, [0, 1, 2, 3, 4, 5, 6]);
 }
 
 /// A prefix without items, and a namespace longer than all others, find nothing.
 pub async fn an_unknown_prefix_finds_nothing(open: StoreFactory) {
     let (store, _) = open.open();
-    alike(&store).await;
+    put_in_similar_namespaces(&store).await;
     for prefix in [&["c"][..], &["a", "b", "c", "d"], &["%"], &["*"], &["a", "_"]] {
         assert!(store.search(SearchOp::new(prefix)).await.expect("search").is_empty(), "{prefix:?}");
     }

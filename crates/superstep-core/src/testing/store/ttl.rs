@@ -14,7 +14,7 @@ async fn put_for_a_minute(store: &SharedStore, key: &str) {
     store.put_with(PutOp::new("n", key, json!("word")).ttl(MINUTE)).await.expect("put");
 }
 
-async fn is_there(store: &SharedStore, key: &str) -> bool {
+async fn exists(store: &SharedStore, key: &str) -> bool {
     store.get_with(GetOp::new("n", key).refresh(false)).await.expect("get").is_some()
 }
 
@@ -25,9 +25,9 @@ pub async fn expired_items_are_absent(open: StoreFactory) {
     let item = store.get_with(GetOp::new("n", "k").refresh(false)).await.expect("get").expect("there");
     assert_eq!(item.expires_at, Some(START_TIME + 60_000_000));
     clock.advance(59);
-    assert!(is_there(&store, "k").await);
+    assert!(exists(&store, "k").await);
     clock.advance(1);
-    assert!(!is_there(&store, "k").await);
+    assert!(!exists(&store, "k").await);
 }
 
 /// An expired item is absent for every operation.
@@ -53,7 +53,7 @@ pub async fn put_after_expiry_creates_a_new_item(open: StoreFactory) {
     let item = store.get("n", "k").await.expect("get").expect("there");
     assert_eq!((item.created_at, item.expires_at), (START_TIME + 60_000_000, None));
     clock.advance(1_000_000);
-    assert!(is_there(&store, "k").await, "a put without a TTL does not expire");
+    assert!(exists(&store, "k").await, "a put without a TTL does not expire");
 }
 
 /// A read restarts the TTL, and returns the new expiry time.
@@ -67,7 +67,7 @@ pub async fn get_refreshes_ttl(open: StoreFactory) {
         assert_eq!(item.updated_at, START_TIME, "it was not changed");
     }
     clock.advance(60);
-    assert!(!is_there(&store, "k").await);
+    assert!(!exists(&store, "k").await);
 }
 
 /// A read does not restart the TTL if the read or the store disables it.
@@ -79,7 +79,7 @@ pub async fn get_without_refresh_keeps_expiry(open: StoreFactory) {
     assert!(store.get("n", "a").await.expect("get").is_some());
     assert!(store.get_with(GetOp::new("n", "b").refresh(true)).await.expect("get").is_some());
     clock.advance(10);
-    assert!(!is_there(&store, "a").await && is_there(&store, "b").await);
+    assert!(!exists(&store, "a").await && exists(&store, "b").await);
 }
 
 /// A search restarts the TTL of its results, and of no other item.
@@ -107,9 +107,9 @@ pub async fn a_put_restarts_the_ttl(open: StoreFactory) {
     put_for_a_minute(&store, "a").await;
     store.put_with(PutOp::new("n", "b", json!(1)).no_ttl()).await.expect("put");
     clock.advance(59);
-    assert!(is_there(&store, "a").await);
+    assert!(exists(&store, "a").await);
     clock.advance(1);
-    assert!(!is_there(&store, "a").await && is_there(&store, "b").await);
+    assert!(!exists(&store, "a").await && exists(&store, "b").await);
 }
 
 /// The store has a default TTL for puts without one.
@@ -119,9 +119,9 @@ pub async fn the_store_has_a_default_ttl(open: StoreFactory) {
     store.put_with(PutOp::new("n", "longer", json!(1)).ttl(MINUTE * 2)).await.expect("put");
     store.put_with(PutOp::new("n", "forever", json!(1)).no_ttl()).await.expect("put");
     clock.advance(60);
-    assert!(!is_there(&store, "as-store").await && is_there(&store, "longer").await);
+    assert!(!exists(&store, "as-store").await && exists(&store, "longer").await);
     clock.advance(60);
-    assert!(!is_there(&store, "longer").await && is_there(&store, "forever").await);
+    assert!(!exists(&store, "longer").await && exists(&store, "forever").await);
 }
 
 /// Minutes may have fractions; NaN and negative values count as zero.
@@ -133,10 +133,10 @@ pub async fn ttl_minutes_may_have_fractions(open: StoreFactory) {
         store.put_with(PutOp::new("n", key, json!(1)).ttl_minutes(minutes)).await.expect("put");
     }
     for key in ["none", "less", "nan"] {
-        assert!(!is_there(&store, key).await, "{key}");
+        assert!(!exists(&store, key).await, "{key}");
     }
     clock.advance(30);
-    assert!(!is_there(&store, "half").await && is_there(&store, "two").await && is_there(&store, "long").await);
+    assert!(!exists(&store, "half").await && exists(&store, "two").await && exists(&store, "long").await);
 }
 
 /// A sweep removes expired items and returns their number; the others stay.

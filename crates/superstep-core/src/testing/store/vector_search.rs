@@ -8,9 +8,9 @@ use crate::port::{Embedder, SharedStore};
 use crate::store::{Filter, IndexFields, LexicalEmbedder, MatchSource, PutOp, SearchMode, SearchOp, similarity};
 
 /// Parses vectors from texts such as `1 0 -2`. A word that is not a number is 0.
-struct Written(usize);
+struct ParsedVectors(usize);
 
-impl Embedder for Written {
+impl Embedder for ParsedVectors {
     fn name(&self) -> &str {
         "written"
     }
@@ -20,13 +20,13 @@ impl Embedder for Written {
     }
 
     async fn embed(&self, texts: Vec<String>) -> Result<Vec<Vec<f32>>> {
-        let read = |text: &String| text.split_whitespace().map(|number| number.parse().unwrap_or(0.0)).collect();
-        Ok(texts.iter().map(read).collect())
+        let parse = |text: &String| text.split_whitespace().map(|number| number.parse().unwrap_or(0.0)).collect();
+        Ok(texts.iter().map(parse).collect())
     }
 }
 
 async fn with_vectors(open: StoreFactory, values: &[Value]) -> SharedStore {
-    let (store, _) = open.with(|options| options.embedder(Written(2)));
+    let (store, _) = open.with(|options| options.embedder(ParsedVectors(2)));
     put_all(&store, values).await;
     store
 }
@@ -85,7 +85,7 @@ pub async fn prefix_filter_and_page_hold_for_vectors(open: StoreFactory) {
     let (store, _) = open.with(|options| options.embedder(LexicalEmbedder::default()));
     for number in 0..40 {
         let value = json!({ "even": number % 2 == 0, "text": format!("moon {number}") });
-        store.put(["n", "x"], super::name(number), value).await.expect("put");
+        store.put(["n", "x"], super::key_at(number), value).await.expect("put");
     }
     store.put("nx", "99", json!("moon")).await.expect("put");
     let search = SearchOp::new("n").query("moon").filter(Filter::eq("even", true));
@@ -111,7 +111,7 @@ pub async fn without_an_embedder_there_are_no_vectors(open: StoreFactory) {
 
 /// An invalid vector of an embedder is rejected, and nothing is stored.
 pub async fn an_invalid_vector_is_rejected(open: StoreFactory) {
-    let (store, _) = open.with(|options| options.embedder(Written(2)));
+    let (store, _) = open.with(|options| options.embedder(ParsedVectors(2)));
     for text in ["1", "1 2 3", "NaN 1", "inf 1"] {
         let error = store.put("n", "k", json!(text)).await.expect_err("no vector");
         assert!(error.code() == ErrorCode::ModelBadAnswer && error.message().contains("`written`"), "{error}");

@@ -33,7 +33,7 @@ struct CheckpointRef {
 }
 
 impl CheckpointRef {
-    fn of(event: &Value) -> Self {
+    fn from_event(event: &Value) -> Self {
         let (data, thread) = (&event["data"], event["metadata"]["thread_id"].as_str().unwrap_or_default());
         let checkpoint = data["checkpoint_id"].as_str().unwrap_or_default().to_owned();
         Self { thread: thread.into(), step: data["step"].as_i64(), checkpoint }
@@ -52,7 +52,7 @@ impl StateTracker {
 
     /// Loads the state of a checkpoint, unless the client has received its event before.
     pub(super) async fn load_checkpoint_state(&mut self, published: &PublishedEvent, is_received: bool) {
-        let checkpoint_ref = CheckpointRef::of(published.event());
+        let checkpoint_ref = CheckpointRef::from_event(published.event());
         if is_received {
             self.client_state = ClientState::At(checkpoint_ref);
             return;

@@ -55,7 +55,7 @@ impl OrphanDetector {
 
     /// Observes one page, and returns the runs to check. After the last page, runs that are no longer listed are
     /// dropped.
-    fn finish_page(&mut self, page: Vec<UnfinishedRun>) -> Vec<RunId> {
+    fn observe_page(&mut self, page: Vec<UnfinishedRun>) -> Vec<RunId> {
         let (is_last, mut to_check) = (page.len() < PAGE, Vec::new());
         for run in page {
             to_check.push(run.run);
@@ -95,7 +95,7 @@ impl RunService {
             }
         };
         let mut orphans = Vec::new();
-        for run in detector.finish_page(page) {
+        for run in detector.observe_page(page) {
             let Some(observation) = detector.observations.get_mut(&run) else { continue };
             let is_handled = queued.contains(&run) || self.active_run(&observation.run.thread).is_some();
             // A graph that is not registered here may be served by another program on the same storage.
@@ -103,7 +103,8 @@ impl RunService {
                 !is_handled && self.graph(&observation.run.graph).is_ok() && !self.is_leased(&observation.run).await;
             if is_free && observation.was_unleased && observation.first_seen.elapsed() >= STARTUP_GRACE {
                 orphans.push(observation.run.clone());
-                // Dropping the observation starts it anew, so that a run that is still alive is rarely recovered.
+                // Observed anew: a run that is still alive must look orphaned for another `STARTUP_GRACE` before it is
+                // reported again.
                 detector.observations.remove(&run);
             } else {
                 observation.was_unleased = is_free;
@@ -115,7 +116,7 @@ impl RunService {
 
 /// Returns true if a thread started to run so recently that its process may not have acquired the lease yet.
 pub(crate) fn is_within_startup_grace(thread: &ThreadRecord) -> bool {
-    let Ok(written) = thread.updated_at.parse::<Timestamp>() else { return false };
-    let age = Timestamp::now().duration_since(written).abs();
+    let Ok(updated_at) = thread.updated_at.parse::<Timestamp>() else { return false };
+    let age = Timestamp::now().duration_since(updated_at).abs();
     thread.status == RunStatus::Running && age < SignedDuration::try_from(STARTUP_GRACE).unwrap_or(SignedDuration::ZERO)
 }

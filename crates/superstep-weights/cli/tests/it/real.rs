@@ -14,12 +14,12 @@ const TOPIC: &str = "Should AI be regulated?";
 #[test]
 fn a_debate_uses_local_weights() {
     let (folder, weights) = (Folder::new("real"), PathBuf::from(std::env::var_os("SUPERSTEP_WEIGHTS").unwrap()));
-    let words = "demo debate --model weights --rounds 1 --seed 3 --offline --json --topic".split(' ').chain([TOPIC]);
-    let output = folder.run(Some(weights.clone()), &words.collect::<Vec<_>>());
+    let args = "demo debate --model weights --rounds 1 --seed 3 --offline --json --topic".split(' ').chain([TOPIC]);
+    let output = folder.run(Some(weights.clone()), &args.collect::<Vec<_>>());
     assert_eq!(output.code, Some(0), "{}", output.stderr);
-    let done: Value = serde_json::from_str(&output.stdout).unwrap();
-    assert_eq!(done["output"]["status"], "completed");
-    let turns: Vec<&Value> = done["output"]["messages"].as_array().unwrap().iter().skip(1).collect();
+    let finished: Value = serde_json::from_str(&output.stdout).unwrap();
+    assert_eq!(finished["output"]["status"], "completed");
+    let turns: Vec<&Value> = finished["output"]["messages"].as_array().unwrap().iter().skip(1).collect();
     let names: Vec<&Value> = turns.iter().map(|turn| &turn["name"]).collect();
     assert_eq!(names, ["optimist", "skeptic", "moderator"]);
     for turn in &turns {
@@ -32,7 +32,8 @@ fn a_debate_uses_local_weights() {
         // A turn ends by itself: two or three sentences, not a page.
         assert!(turn["usage"]["output_tokens"].as_u64().unwrap() <= 120, "{turn}");
     }
-    let stored = folder.run(Some(weights), &["state", done["thread"].as_str().unwrap(), "--json"]);
-    let state: Value = serde_json::from_str(&stored.stdout).unwrap_or_else(|error| panic!("{error}: {}", kept.stderr));
-    assert_eq!(kept["values"]["messages"][1]["metadata"]["model"], turns[0]["metadata"]["model"], "{kept}");
+    let stored = folder.run(Some(weights), &["state", finished["thread"].as_str().unwrap(), "--json"]);
+    let state: Value =
+        serde_json::from_str(&stored.stdout).unwrap_or_else(|error| panic!("{error}: {}", stored.stderr));
+    assert_eq!(state["values"]["messages"][1]["metadata"]["model"], turns[0]["metadata"]["model"], "{state}");
 }

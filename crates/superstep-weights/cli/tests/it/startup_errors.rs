@@ -5,10 +5,10 @@ use crate::support::Folder;
 
 const DEBATE: [&str; 6] = ["demo", "debate", "--rounds", "1", "--model", "weights"];
 
-fn assert_rejected(folder: &Folder, weights: Option<&str>, words: &[&str], fact: &str, help: &str) {
-    let output = folder.run(weights.map(Into::into), words);
+fn assert_rejected(folder: &Folder, weights: Option<&str>, args: &[&str], message: &str, help: &str) {
+    let output = folder.run(weights.map(Into::into), args);
     assert_eq!((output.code, output.stdout.as_str()), (Some(78), ""), "{}", output.stderr);
-    assert!(output.stderr.starts_with(&format!("error[SS-027]: {fact}")), "{}", output.stderr);
+    assert!(output.stderr.starts_with(&format!("error[SS-027]: {message}")), "{}", output.stderr);
     assert!(output.stderr.contains(help), "{}", output.stderr);
 }
 
@@ -34,7 +34,7 @@ fn a_debate_without_weights_explains_how_to_get_a_model() {
         "`text.gguf` is not a usable weights file",
         "cargo xtask model",
     );
-    assert_eq!(folder.files(), files, "nothing was made, and nothing fetched");
+    assert_eq!(folder.files(), files, "a file was created or downloaded");
 }
 
 /// R-CLI-3: a model of the settings is loaded from its own file, whatever the environment contains.

@@ -23,9 +23,9 @@ impl Folder {
     }
 
     /// Runs the binary in the folder to its end; `weights` is the file that the environment names.
-    pub(crate) fn run(&self, weights: Option<PathBuf>, words: &[&str]) -> ProcessOutput {
+    pub(crate) fn run(&self, weights: Option<PathBuf>, args: &[&str]) -> ProcessOutput {
         let mut command = Command::new(env!("CARGO_BIN_EXE_superstep"));
-        command.args(words).current_dir(&self.0).stdin(Stdio::null());
+        command.args(args).current_dir(&self.0).stdin(Stdio::null());
         match weights {
             Some(file) => command.env("SUPERSTEP_WEIGHTS", file),
             None => command.env_remove("SUPERSTEP_WEIGHTS"),

@@ -54,8 +54,8 @@ impl Middleware for ClearToolUses {
         if estimate_input(&request.request) >= self.tokens {
             let results = request.request.messages.iter_mut().rev().filter(|message| message.role == Role::Tool);
             for message in results.skip(self.keep_last) {
-                let stays = message.name.as_ref().is_some_and(|name| self.exclude_tools.contains(name));
-                if !stays {
+                let is_excluded = message.name.as_ref().is_some_and(|name| self.exclude_tools.contains(name));
+                if !is_excluded {
                     Arc::make_mut(message).content = Content::Text("[cleared]".to_owned());
                 }
             }

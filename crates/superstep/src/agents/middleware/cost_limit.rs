@@ -168,11 +168,11 @@ impl CostState {
         }
         let is_before =
             |message: &Message| message.id.as_ref().map(|id| id.as_str()) == self.last_message_before_call.as_deref();
-        let is_answer = |message: &&Message| message.role == Role::Assistant;
+        let is_response = |message: &&Message| message.role == Role::Assistant;
         match messages.iter().position(is_before) {
-            Some(at) => messages.iter().skip(at + 1).find(is_answer),
+            Some(at) => messages.iter().skip(at + 1).find(is_response),
             // The message was replaced by a summary since then.
-            None => messages.iter().rev().find(is_answer),
+            None => messages.iter().rev().find(is_response),
         }
     }
 }

@@ -36,8 +36,8 @@ use crate::{Message, NodeError, TaskContext};
 /// # let asks = ScriptedReply::tool_call("delete", serde_json::json!({ "path": "a.txt" }));
 /// # let model = ScriptedModel::new([asks, ScriptedReply::from("Done.")]);
 /// let agent = react_agent(model, [delete()]).middleware(HumanInTheLoop::new()).checkpointer(MemoryCheckpointer::new()).compile()?;
-/// let paused = agent.invoke("Delete a.txt").thread("t").await?;
-/// assert_eq!(paused.interrupts()[0].value["action_requests"][0]["args"]["path"], "a.txt");
+/// let interrupted = agent.invoke("Delete a.txt").thread("t").await?;
+/// assert_eq!(interrupted.interrupts()[0].value["action_requests"][0]["args"]["path"], "a.txt");
 /// let done = agent.resume("t", serde_json::json!({ "decisions": [{ "type": "approve" }] })).await?;
 /// assert_eq!(done.state.messages.get(2).unwrap().text(), "a.txt is gone");
 /// # Ok(()) }
@@ -112,8 +112,9 @@ impl Middleware for HumanInTheLoop {
             pending.iter().map(|call| (*call, tools.spec(&call.name).unwrap_or(&removed_tool))).collect();
         let decisions = self.request_decisions(hook.task(), &calls_with_specs).await?;
         let mut edits = tools.apply_decisions(message, pending.into_iter().zip(decisions));
-        let rejected =
-            others.into_iter().filter_map(|call| Some(rejected_tool_message(call, &tools.diagnostic(&call.name)?)));
+        let rejected = others
+            .into_iter()
+            .filter_map(|call| Some(rejected_tool_message(call, &tools.rejection_reason(&call.name)?)));
         edits.0.extend(rejected.map(MessageUpdate::Put));
         Ok(HookUpdate::none().messages(edits))
     }
@@ -132,7 +133,7 @@ impl ToolsWithPolicy<'_> {
 
     /// Returns the reason why a tool cannot run. An unknown tool is rejected here, because it may be available again
     /// when no approval is requested any more.
-    fn diagnostic(&self, tool: &str) -> Option<String> {
+    fn rejection_reason(&self, tool: &str) -> Option<String> {
         match self.spec(tool) {
             Some(spec) => self.policy.is_denied(spec).then(|| format!("the policy denies `{tool}`")),
             None => {
@@ -156,7 +157,7 @@ impl ToolsWithPolicy<'_> {
                 Decision::Edit { edited_action: EditedAction { name, args } } => {
                     let name = name.unwrap_or_else(|| call.name.clone());
                     tool_results
-                        .extend(self.diagnostic(&name).map(|diagnostic| rejected_tool_message(call, &diagnostic)));
+                        .extend(self.rejection_reason(&name).map(|reason| rejected_tool_message(call, &reason)));
                     let calls = edited.tool_calls.iter_mut();
                     calls.filter(|edited_call| edited_call.id == call.id).for_each(|edited_call| {
                         (edited_call.name, edited_call.args) = (name.clone(), args.clone().into());

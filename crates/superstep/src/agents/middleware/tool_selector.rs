@@ -32,14 +32,14 @@ type SelectFn = Arc<dyn Fn(&ModelRequest) -> Vec<String> + Send + Sync>;
 #[derive(Clone)]
 #[must_use = "middleware has no effect until it is added to an agent"]
 pub struct ToolSelector {
-    pick: SelectionMethod,
+    method: SelectionMethod,
     always_include: Vec<String>,
 }
 
 #[derive(Clone)]
 enum SelectionMethod {
-    With(SelectFn),
-    By(SharedModel, usize),
+    Function(SelectFn),
+    Model(SharedModel, usize),
 }
 
 /// Tools that a model selected.
@@ -51,14 +51,14 @@ struct SelectedTools {
 
 impl ToolSelector {
     /// Selects tools with a function that returns their names.
-    pub fn from_fn(pick: impl Fn(&ModelRequest) -> Vec<String> + Send + Sync + 'static) -> Self {
-        Self { pick: SelectionMethod::With(Arc::new(pick)), always_include: Vec::new() }
+    pub fn from_fn(select: impl Fn(&ModelRequest) -> Vec<String> + Send + Sync + 'static) -> Self {
+        Self { method: SelectionMethod::Function(Arc::new(select)), always_include: Vec::new() }
     }
 
     /// Selects up to `max_tools` tools with a model, before each call of the agent's model. The model is not called if
     /// there are no more tools than that.
     pub fn with_model(model: impl Into<SharedModel>, max_tools: usize) -> Self {
-        Self { pick: SelectionMethod::By(model.into(), max_tools), always_include: Vec::new() }
+        Self { method: SelectionMethod::Model(model.into(), max_tools), always_include: Vec::new() }
     }
 
     /// Names tools that are always sent and do not count.
@@ -67,17 +67,17 @@ impl ToolSelector {
         self
     }
 
-    fn is_always_shown(&self, request: &ModelRequest, tool: &str) -> bool {
+    fn is_always_included(&self, request: &ModelRequest, tool: &str) -> bool {
         request.response_tool.as_deref() == Some(tool) || self.always_include.iter().any(|name| name == tool)
     }
 
-    async fn picked(&self, request: &ModelRequest) -> Result<Option<Vec<String>>, NodeError> {
-        let (model, max_tools) = match &self.pick {
-            SelectionMethod::With(pick) => return Ok(Some(pick(request))),
-            SelectionMethod::By(model, max_tools) => (model, *max_tools),
+    async fn selected(&self, request: &ModelRequest) -> Result<Option<Vec<String>>, NodeError> {
+        let (model, max_tools) = match &self.method {
+            SelectionMethod::Function(select) => return Ok(Some(select(request))),
+            SelectionMethod::Model(model, max_tools) => (model, *max_tools),
         };
         let tools = request.request.tools.iter();
-        let open: Vec<_> = tools.filter(|tool| !self.is_always_shown(request, &tool.name)).collect();
+        let open: Vec<_> = tools.filter(|tool| !self.is_always_included(request, &tool.name)).collect();
         if open.len() <= max_tools {
             return Ok(None);
         }
@@ -89,9 +89,9 @@ impl ToolSelector {
             tools.join("\n")
         );
         let selection_request = ChatRequest::new([Message::system(task), Message::user(user_text.unwrap_or_default())]);
-        let picked: SelectedTools =
+        let selected: SelectedTools =
             request.task.model(model).request(selection_request).tag("nostream").structured_response().await?;
-        let selected = picked.tools.into_iter().filter(|name| open.iter().any(|tool| tool.name == *name));
+        let selected = selected.tools.into_iter().filter(|name| open.iter().any(|tool| tool.name == *name));
         Ok(Some(selected.take(max_tools).collect()))
     }
 }
@@ -102,15 +102,15 @@ impl Middleware for ToolSelector {
     }
 
     async fn wrap_model_call(&self, mut request: ModelRequest, next: NextModel) -> Result<ChatResponse, NodeError> {
-        let Some(picked) = self.picked(&request).await? else { return next.run(request).await };
+        let Some(selected) = self.selected(&request).await? else { return next.run(request).await };
         let tools = std::mem::take(&mut request.request.tools);
-        let is_shown = |name: &String| picked.contains(name) || self.is_always_shown(&request, name);
-        let (offered, held_back): (Vec<_>, Vec<_>) = tools.into_iter().partition(|tool| is_shown(&tool.name));
-        request.request.tools = offered;
+        let is_included = |name: &String| selected.contains(name) || self.is_always_included(&request, name);
+        let (included, excluded): (Vec<_>, Vec<_>) = tools.into_iter().partition(|tool| is_included(&tool.name));
+        request.request.tools = included;
         let mut response = next.run(request).await?;
-        let called = |name: &str| response.message.tool_calls.iter().any(|call| call.name == name);
+        let is_called = |name: &str| response.message.tool_calls.iter().any(|call| call.name == name);
         let called: Vec<Value> =
-            held_back.iter().filter(|tool| called(&tool.name)).map(|tool| tool.name.as_str().into()).collect();
+            excluded.iter().filter(|tool| is_called(&tool.name)).map(|tool| tool.name.as_str().into()).collect();
         if !called.is_empty() {
             response.message.metadata.insert(EXCLUDED_TOOLS.to_owned(), called.into());
         }
@@ -119,8 +119,8 @@ impl Middleware for ToolSelector {
 
     async fn after_model(&self, hook: HookContext) -> Result<HookUpdate, NodeError> {
         let Some((message, open)) = open_calls(hook.messages()) else { return Ok(HookUpdate::none()) };
-        let Some(Value::Array(held_back)) = message.metadata.get(EXCLUDED_TOOLS) else { return Ok(HookUpdate::none()) };
-        let rejected = open.into_iter().filter(|call| held_back.iter().any(|name| *name == call.name));
+        let Some(Value::Array(excluded)) = message.metadata.get(EXCLUDED_TOOLS) else { return Ok(HookUpdate::none()) };
+        let rejected = open.into_iter().filter(|call| excluded.iter().any(|name| *name == call.name));
         let rejected: MessageUpdates = rejected
             .map(|call| rejected_tool_message(call, &format!("tool `{}` is not available in this turn", call.name)))
             .collect();

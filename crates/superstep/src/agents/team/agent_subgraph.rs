@@ -55,15 +55,15 @@ pub(crate) struct AgentSubgraphOptions {
 /// Builds the wrapper graph of a member.
 pub(crate) fn compile<C: Send + Sync + 'static>(
     member: TeamMember<C>,
-    rules: AgentSubgraphOptions,
+    options: AgentSubgraphOptions,
 ) -> Result<CompiledGraph<AgentSubgraphState, C>> {
     let mut graph = StateGraph::<AgentSubgraphState, C>::new(&member.name);
-    let brief = |visit: View<AgentSubgraphState>| AgentSubgraphState::update().messages_before(visit.messages.clone());
-    let brief = graph.add_node("brief", node(brief).writes(["known"]));
-    let report = CollectOutput { agent: member.name.clone(), rules };
+    let save = |state: View<AgentSubgraphState>| AgentSubgraphState::update().messages_before(state.messages.clone());
+    let save = graph.add_node("brief", node(save).writes(["known"]));
+    let collect = CollectOutput { agent: member.name.clone(), options };
     let agent = member.add_to(&mut graph)?;
-    let report = graph.add_node("report", node(report).reads(["known"]).writes(["messages", "active_agent"]));
-    graph.add_sequence([START, brief.into(), agent.into(), report.into(), END]);
+    let collect = graph.add_node("report", node(collect).reads(["known"]).writes(["messages", "active_agent"]));
+    graph.add_sequence([START, save.into(), agent.into(), collect.into(), END]);
     // An agent with memory finds its earlier checkpoints only in a namespace that stays the same.
     graph.subgraph_persistence(SubgraphPersistence::PerThread);
     graph.compile()
@@ -72,27 +72,27 @@ pub(crate) fn compile<C: Send + Sync + 'static>(
 /// Node that converts the messages of the agent for the team.
 struct CollectOutput {
     agent: String,
-    rules: AgentSubgraphOptions,
+    options: AgentSubgraphOptions,
 }
 
 impl<C> Node<AgentSubgraphState, C> for CollectOutput {
     type Output = AgentSubgraphStateUpdate;
 
     async fn run(&self, cx: TaskContext) -> Result<AgentSubgraphStateUpdate, NodeError> {
-        let visit: View<AgentSubgraphState> = FromTask::<AgentSubgraphState, C>::from_task(&cx)?;
+        let state: View<AgentSubgraphState> = FromTask::<AgentSubgraphState, C>::from_task(&cx)?;
         let new_messages: Vec<&Message> =
-            visit.messages.iter().filter(|message| !is_in(&visit.messages_before, message)).collect();
-        let mut edits: Vec<MessageUpdate> = restored(&visit).collect();
-        edits.extend(match self.rules.results {
+            state.messages.iter().filter(|message| !is_in(&state.messages_before, message)).collect();
+        let mut edits: Vec<MessageUpdate> = restoring_edits(&state).collect();
+        edits.extend(match self.options.results {
             OutputMode::LastMessage => self.last_message(&new_messages),
             OutputMode::FullHistory => new_messages.iter().filter_map(|message| self.in_history(message)).collect(),
         });
-        if let Some(team) = &self.rules.handoff_back_to {
-            edits.extend(self.handoff_back_messages(team, self.call_id(&visit.messages)).map(MessageUpdate::Put));
+        if let Some(team) = &self.options.handoff_back_to {
+            edits.extend(self.handoff_back_messages(team, self.call_id(&state.messages)).map(MessageUpdate::Put));
         }
         let mut update = AgentSubgraphState::update();
-        if let Some(allowed) = &self.rules.next {
-            let (next, rejected) = self.next(&visit, allowed)?;
+        if let Some(allowed) = &self.options.next {
+            let (next, rejected) = self.next(&state, allowed)?;
             edits.extend(rejected.into_iter().map(MessageUpdate::Put));
             update = update.active_agent(Some(next));
         }
@@ -103,17 +103,17 @@ impl<C> Node<AgentSubgraphState, C> for CollectOutput {
 impl CollectOutput {
     /// Removes all new messages except the last one, which is converted into a message of the agent.
     fn last_message(&self, new_messages: &[&Message]) -> Vec<MessageUpdate> {
-        let is_word = |message: &&&Message| matches!(message.role, Role::Assistant | Role::Tool);
-        let last = new_messages.iter().rev().find(is_word);
+        let is_output = |message: &&&Message| matches!(message.role, Role::Assistant | Role::Tool);
+        let last = new_messages.iter().rev().find(is_output);
         let others = new_messages.iter().filter(|message| last.is_none_or(|last| last.id != message.id));
-        let mut edits: Vec<MessageUpdate> = others.filter_map(|message| removed(message)).collect();
+        let mut edits: Vec<MessageUpdate> = others.filter_map(|message| removal(message)).collect();
         if let Some(last) = last {
-            let mut word = (**last).clone();
-            if word.role == Role::Tool {
-                (word.role, word.name, word.tool_call_id) = (Role::Assistant, None, None);
+            let mut message = (**last).clone();
+            if message.role == Role::Tool {
+                (message.role, message.name, message.tool_call_id) = (Role::Assistant, None, None);
             }
-            word.tool_calls.clear();
-            edits.push(MessageUpdate::Put(self.with_agent_name(word)));
+            message.tool_calls.clear();
+            edits.push(MessageUpdate::Put(self.with_agent_name(message)));
         }
         edits
     }
@@ -121,7 +121,7 @@ impl CollectOutput {
     /// Returns the edit of a new message that stays, or `None` if it stays unchanged.
     fn in_history(&self, message: &Message) -> Option<MessageUpdate> {
         if message.metadata.contains_key(ADDED_BY) {
-            return removed(message);
+            return removal(message);
         }
         let is_unsigned = message.role == Role::Assistant && message.name.is_none();
         is_unsigned.then(|| MessageUpdate::Put(self.with_agent_name(message.clone())))
@@ -149,17 +149,17 @@ impl CollectOutput {
     /// Returns a handoff-back call and its result. Without them the conversation would end with an assistant message,
     /// to which some models do not respond.
     fn handoff_back_messages(&self, team: &str, id: String) -> [Message; 2] {
-        let call = ToolCall::new(id.as_str(), back_name(team), serde_json::json!({}));
+        let call = ToolCall::new(id.as_str(), handoff_back_name(team), serde_json::json!({}));
         let call_message = Message::assistant(format!("Transferring back to {team}.")).with_tool_calls([call.clone()]);
         let tool_result = Message::tool(id, format!("transferred back to {team}")).with_name(call.name);
         [self.with_agent_name(call_message), tool_result]
     }
 
     /// Returns the next agent, with the results of ignored handoffs: one agent is active at a time.
-    fn next(&self, visit: &AgentSubgraphState, allowed: &[String]) -> Result<(String, Vec<Message>)> {
-        let mut handoffs = trailing_handoffs(&visit.messages);
+    fn next(&self, state: &AgentSubgraphState, allowed: &[String]) -> Result<(String, Vec<Message>)> {
+        let mut handoffs = trailing_handoffs(&state.messages);
         // If the agent has added no message, the last messages are those of the handoff to it.
-        handoffs.retain(|(message, _)| !is_in(&visit.messages_before, message));
+        handoffs.retain(|(message, _)| !is_in(&state.messages_before, message));
         let Some((_, next)) = handoffs.first() else { return Ok((self.agent.clone(), Vec::new())) };
         if !allowed.iter().any(|name| name == next) {
             let fact = format!("agent `{}` may not hand off to `{next}`", self.agent);
@@ -172,7 +172,7 @@ impl CollectOutput {
 }
 
 /// Returns the name of the call that returns to a supervisor.
-pub(crate) fn back_name(team: &str) -> String {
+pub(crate) fn handoff_back_name(team: &str) -> String {
     format!("transfer_back_to_{team}")
 }
 
@@ -181,13 +181,13 @@ fn is_in(messages: &Messages, message: &Message) -> bool {
 }
 
 /// Returns edits that undo the agent's changes to earlier messages.
-fn restored(visit: &AgentSubgraphState) -> impl Iterator<Item = MessageUpdate> {
-    let before = |message: &Message| visit.messages_before.by_id(message.id.as_ref()?.as_str());
-    let changed = visit.messages.iter().filter_map(move |message| before(message).filter(|before| *before != message));
+fn restoring_edits(state: &AgentSubgraphState) -> impl Iterator<Item = MessageUpdate> {
+    let before = |message: &Message| state.messages_before.by_id(message.id.as_ref()?.as_str());
+    let changed = state.messages.iter().filter_map(move |message| before(message).filter(|before| *before != message));
     changed.cloned().map(MessageUpdate::Put)
 }
 
-fn removed(message: &Message) -> Option<MessageUpdate> {
+fn removal(message: &Message) -> Option<MessageUpdate> {
     message.id.clone().map(MessageUpdate::Remove)
 }
 

@@ -20,10 +20,10 @@ use crate::{
 };
 
 /// Default maximum number of handoff rounds per turn.
-const ROUNDS: usize = 25;
+const DEFAULT_MAX_HANDOFFS: usize = 25;
 
 /// Recursion limit of each graph of a team. Agents loop too, and share the limit of the run.
-pub(crate) const SUPERSTEPS: u32 = 120;
+pub(crate) const RECURSION_LIMIT: u32 = 120;
 
 /// The state of a team with a supervisor.
 #[derive(GraphState, Debug, Clone, Default, Serialize, Deserialize)]
@@ -65,7 +65,7 @@ pub fn supervisor<C>(model: impl Into<SharedModel>, agents: impl IntoIterator<It
         settings: Box::new(|agent| agent),
         output_mode: OutputMode::default(),
         adds_handoff_back_messages: true,
-        max_handoffs: ROUNDS,
+        max_handoffs: DEFAULT_MAX_HANDOFFS,
         checkpointer: None,
     }
 }
@@ -148,7 +148,7 @@ impl<C: Send + Sync + 'static> Supervisor<C> {
     pub fn compile(self) -> Result<CompiledGraph<TeamState, C>> {
         member::check(&self.members)?;
         if self.adds_handoff_back_messages {
-            member::check_name(&self.name, &agent_subgraph::back_name(&self.name))?;
+            member::check_name(&self.name, &agent_subgraph::handoff_back_name(&self.name))?;
         }
         if let Some(member) = self.members.iter().find(|member| member.handoff_targets.is_some()) {
             let fact = format!(
@@ -162,20 +162,22 @@ impl<C: Send + Sync + 'static> Supervisor<C> {
             .members
             .iter()
             .fold(self.tools, |tools, member| tools.with_tool(handoff_tool(member.name.as_str(), &member.description)));
-        let bound = HandoffLimit {
-            speaker: self.name.clone(),
-            calls: self.members.iter().map(|member| tool_name(&member.name)).collect(),
+        let limit = HandoffLimit {
+            supervisor: self.name.clone(),
+            tools: self.members.iter().map(|member| tool_name(&member.name)).collect(),
             rounds: self.max_handoffs,
         };
-        let agent = react_agent(self.model, tools).middleware(wrap_model_call("max_rounds", bound.into_wrap()));
+        let agent = react_agent(self.model, tools).middleware(wrap_model_call("max_rounds", limit.into_wrap()));
         let agent = (self.settings)(agent).name(self.name.as_str()).compile_with_context::<C>()?;
-        let decides = graph.add_node(&self.name, agent);
+        let node = graph.add_node(&self.name, agent);
         let back_to = Some(self.name).filter(|_| self.adds_handoff_back_messages);
-        let rules = AgentSubgraphOptions { results: self.output_mode, handoff_back_to: back_to, next: None };
-        let handles = add_members(&mut graph, self.members, decides, &rules)?;
+        let options = AgentSubgraphOptions { results: self.output_mode, handoff_back_to: back_to, next: None };
+        let handles = add_members(&mut graph, self.members, node, &options)?;
         let targets: Vec<Endpoint> = handles.into_iter().map(Into::into).chain([END]).collect();
-        graph.add_edge(START, decides).add_conditional_edges(decides, |team: &TeamState| next(&team.messages), targets);
-        graph.recursion_limit(SUPERSTEPS.max(u32::try_from(self.max_handoffs).unwrap_or(u32::MAX).saturating_mul(2)));
+        graph.add_edge(START, node).add_conditional_edges(node, |team: &TeamState| next(&team.messages), targets);
+        graph.recursion_limit(
+            RECURSION_LIMIT.max(u32::try_from(self.max_handoffs).unwrap_or(u32::MAX).saturating_mul(2)),
+        );
         if let Some(checkpointer) = self.checkpointer {
             graph.checkpointer(checkpointer);
         }
@@ -186,14 +188,14 @@ impl<C: Send + Sync + 'static> Supervisor<C> {
 fn add_members<C: Send + Sync + 'static>(
     graph: &mut StateGraph<TeamState, C>,
     members: Vec<TeamMember<C>>,
-    back: NodeHandle,
-    rules: &AgentSubgraphOptions,
+    supervisor: NodeHandle,
+    options: &AgentSubgraphOptions,
 ) -> Result<Vec<NodeHandle>> {
     let mut handles = Vec::new();
     for member in members {
         let name = member.name.clone();
-        let handle = graph.add_node(&name, agent_subgraph::compile(member, rules.clone())?);
-        graph.add_edge(handle, back);
+        let handle = graph.add_node(&name, agent_subgraph::compile(member, options.clone())?);
+        graph.add_edge(handle, supervisor);
         handles.push(handle);
     }
     Ok(handles)
@@ -208,8 +210,8 @@ fn next(messages: &Messages) -> Goto {
 /// Limit on the handoff rounds per turn.
 #[derive(Clone)]
 struct HandoffLimit {
-    speaker: String,
-    calls: Vec<String>,
+    supervisor: String,
+    tools: Vec<String>,
     rounds: usize,
 }
 
@@ -221,30 +223,30 @@ impl HandoffLimit {
     + Send
     + Sync {
         move |request, next| {
-            if self.rounds_of(&request.state.messages) < self.rounds {
+            if self.count_rounds(&request.state.messages) < self.rounds {
                 return next.run(request);
             }
-            Box::pin(answer(request, next))
+            Box::pin(respond_without_tools(request, next))
         }
     }
 
     /// Counts the handoff rounds since the last user message.
-    fn rounds_of(&self, messages: &Messages) -> usize {
+    fn count_rounds(&self, messages: &Messages) -> usize {
         let turn = messages.iter().rev().take_while(|message| !is_from_user(message));
         let calls =
-            turn.filter(|message| message.role == Role::Assistant && message.name.as_ref() == Some(&self.speaker));
-        calls.filter(|message| message.tool_calls.iter().any(|call| self.calls.contains(&call.name))).count()
+            turn.filter(|message| message.role == Role::Assistant && message.name.as_ref() == Some(&self.supervisor));
+        calls.filter(|message| message.tool_calls.iter().any(|call| self.tools.contains(&call.name))).count()
     }
 }
 
 /// Requests a response without tool calls. Removes calls that the model sends nevertheless, because they would stay
 /// open.
-async fn answer(mut request: ModelRequest, next: NextModel) -> Result<ChatResponse, NodeError> {
-    let by = request.response_tool.clone();
-    request.request.tool_choice = by.clone().map_or(ToolChoice::None, ToolChoice::Named);
+async fn respond_without_tools(mut request: ModelRequest, next: NextModel) -> Result<ChatResponse, NodeError> {
+    let response_tool = request.response_tool.clone();
+    request.request.tool_choice = response_tool.clone().map_or(ToolChoice::None, ToolChoice::Named);
     let mut response = next.run(request).await?;
     let requested_calls = response.message.tool_calls.len();
-    response.message.tool_calls.retain(|call| by.as_ref() == Some(&call.name));
+    response.message.tool_calls.retain(|call| response_tool.as_ref() == Some(&call.name));
     if response.message.tool_calls.len() < requested_calls {
         response.message.metadata.insert("out_of_rounds".to_owned(), true.into());
     }

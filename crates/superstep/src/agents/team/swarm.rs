@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agents::team::agent_subgraph::{self, AgentSubgraphOptions, OutputMode};
 use crate::agents::team::member::{self, TeamMember};
-use crate::agents::team::supervisor::SUPERSTEPS;
+use crate::agents::team::supervisor::RECURSION_LIMIT;
 use crate::core::port::SharedCheckpointer;
 use crate::{CompiledGraph, END, Endpoint, Error, ErrorCode, Goto, GraphState, Messages, Result, START, StateGraph};
 
@@ -78,7 +78,7 @@ impl<C: Send + Sync + 'static> Swarm<C> {
         member::check(&self.members)?;
         let agents: Vec<(String, String)> =
             self.members.iter().map(|member| (member.name.clone(), member.description.clone())).collect();
-        exists(&agents, &self.default_active_agent, "default agent")?;
+        check_agent(&agents, &self.default_active_agent, "default agent")?;
         let mut graph = StateGraph::<SwarmState, C>::new(&self.name);
         let handles: Vec<_> = agents.iter().map(|(name, _)| graph.reserve_node(name)).collect();
         for (member, handle) in self.members.into_iter().zip(&handles) {
@@ -92,14 +92,14 @@ impl<C: Send + Sync + 'static> Swarm<C> {
                 move |swarm: &SwarmState| next_agent(swarm, &name),
                 targets.collect::<Vec<_>>(),
             );
-            let rules =
+            let options =
                 AgentSubgraphOptions { results: OutputMode::FullHistory, handoff_back_to: None, next: Some(next) };
-            graph.define_node(*handle, agent_subgraph::compile(member, rules)?);
+            graph.define_node(*handle, agent_subgraph::compile(member, options)?);
         }
         let first = self.default_active_agent;
         let entry = move |swarm: &SwarmState| swarm.active_agent.clone().unwrap_or_else(|| first.clone());
         graph.add_conditional_edges(START, entry, handles);
-        graph.recursion_limit(SUPERSTEPS);
+        graph.recursion_limit(RECURSION_LIMIT);
         if let Some(checkpointer) = self.checkpointer {
             graph.checkpointer(checkpointer);
         }
@@ -113,11 +113,12 @@ fn handoff_targets<C>(member: &TeamMember<C>, agents: &[(String, String)]) -> Re
         return Ok(agents.iter().map(|(name, _)| name.clone()).filter(|name| *name != member.name).collect());
     };
     let prefix = format!("handoff of `{}` to", member.name);
-    named.iter().try_for_each(|name| exists(agents, name, &prefix))?;
+    named.iter().try_for_each(|name| check_agent(agents, name, &prefix))?;
     Ok(named.clone())
 }
 
-fn exists(agents: &[(String, String)], name: &str, prefix: &str) -> Result<()> {
+/// Returns an error if no agent has this name.
+fn check_agent(agents: &[(String, String)], name: &str, prefix: &str) -> Result<()> {
     if agents.iter().any(|(agent, _)| agent == name) {
         return Ok(());
     }

@@ -40,7 +40,7 @@ impl FieldVersion {
     }
 
     /// Creates a version with a full value instead of one more change after `prev`.
-    pub(super) fn whole_after(prev: &Self, part: AnyValue, made_by: u64) -> Self {
+    pub(super) fn full_after(prev: &Self, part: AnyValue, made_by: u64) -> Self {
         let max_changes = items(&part).unwrap_or_else(|| {
             (prev.changes_before_snapshot * 2).min(MAX_SNAPSHOT_INTERVAL.max(prev.changes_before_snapshot))
         });
@@ -61,11 +61,11 @@ impl FieldVersion {
     }
 
     /// Returns true if the next version should be a full value.
-    pub(super) fn is_full(&self, next: &Change) -> bool {
+    pub(super) fn is_next_full(&self, next: &Change) -> bool {
         self.depth >= self.max_changes_before(next)
     }
 
-    /// A change may contain the length of the list.
+    /// Returns the number of changes that may precede `change`, which may contain the length of the list.
     fn max_changes_before(&self, change: &Change) -> usize {
         match change {
             Change::Appended { from } if self.depth == 0 => self.changes_before_snapshot.max(*from),
@@ -161,7 +161,7 @@ pub(super) type LatestVersions = Vec<Option<Arc<FieldVersion>>>;
 pub(super) type ChangedVersions = SmallVec<[(u32, Arc<FieldVersion>); 2]>;
 
 /// Maximum number of fields for which every checkpoint lists all versions.
-const FEW: usize = 4;
+const MAX_FULL_TABLE_FIELDS: usize = 4;
 /// Maximum length of a chain of tables, which limits the recursion of its drop.
 const MAX_TABLE_CHAIN: usize = 256;
 
@@ -175,29 +175,29 @@ pub(super) struct VersionTable {
 
 impl VersionTable {
     /// Creates a table of all fields.
-    pub(super) fn full(value_index: &LatestVersions) -> Self {
-        let versions = value_index.iter().enumerate().filter_map(|(field, head)| Some((field as u32, head.clone()?)));
+    pub(super) fn full(latest: &LatestVersions) -> Self {
+        let versions = latest.iter().enumerate().filter_map(|(field, version)| Some((field as u32, version.clone()?)));
         Self { slots: versions.collect(), prev: None, depth: 0 }
     }
 
     /// Creates the table after `changed` changed on top of `prev`: a full table once per as many checkpoints as there
     /// are fields, so that the cost per checkpoint is constant.
-    pub(super) fn after(prev: &Arc<Self>, changed: ChangedVersions, value_index: &LatestVersions) -> Self {
-        if value_index.len() <= FEW || prev.depth + 1 >= value_index.len().min(MAX_TABLE_CHAIN) {
-            return Self::full(value_index);
+    pub(super) fn after(prev: &Arc<Self>, changed: ChangedVersions, latest: &LatestVersions) -> Self {
+        if latest.len() <= MAX_FULL_TABLE_FIELDS || prev.depth + 1 >= latest.len().min(MAX_TABLE_CHAIN) {
+            return Self::full(latest);
         }
         Self { slots: changed, prev: Some(prev.clone()), depth: prev.depth + 1 }
     }
 
     /// Returns the version of each of `fields` fields.
-    pub(super) fn value_index(&self, fields: usize) -> Vec<Option<&Arc<FieldVersion>>> {
-        let mut value_index = vec![None; fields];
+    pub(super) fn versions(&self, fields: usize) -> Vec<Option<&Arc<FieldVersion>>> {
+        let mut versions = vec![None; fields];
         for table in std::iter::successors(Some(self), |table| table.prev.as_deref()) {
             for (field, version) in &table.slots {
-                value_index[*field as usize].get_or_insert(version);
+                versions[*field as usize].get_or_insert(version);
             }
         }
-        value_index
+        versions
     }
 }
 
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     /// Applies `count` changes as a history does, and returns the length of the longest chain.
-    fn longest(
+    fn longest_chain(
         first: AnyValue,
         count: usize,
         change: impl Fn(usize) -> Change,
@@ -218,8 +218,8 @@ mod tests {
         let mut longest = 0;
         for index in 0..count {
             let change = change(index);
-            let next = match head.is_full(&change) {
-                true => FieldVersion::whole_after(&head, full_value(index), 0),
+            let next = match head.is_next_full(&change) {
+                true => FieldVersion::full_after(&head, full_value(index), 0),
                 false => FieldVersion::after(&head, change, AnyValue::json(json!([])), 0),
             };
             head = Arc::new(next);
@@ -233,12 +233,12 @@ mod tests {
         let merged = |_| Change::Merged { set: vec!["a".to_owned()], removed: Vec::new() };
         let appended = |index| Change::Appended { from: 100 + index };
         let list = |length: usize| AnyValue::json(vec![0; length].into());
-        let hidden = |length: usize| AnyValue::native(vec![0_u8; length]);
-        assert_eq!(longest(list(0), 1_000, merged, |_| list(0)), 17);
-        assert_eq!(longest(list(100), 90, appended, |_| unreachable!()), 91);
-        assert_eq!(longest(list(100), 250, appended, |index| list(101 + index)), 150);
-        assert_eq!(longest(hidden(100), 250, appended, |index| hidden(101 + index)), 150);
-        assert_eq!(longest(hidden(5), 100_000, merged, |_| hidden(5)), MAX_SNAPSHOT_INTERVAL + 1);
+        let native = |length: usize| AnyValue::native(vec![0_u8; length]);
+        assert_eq!(longest_chain(list(0), 1_000, merged, |_| list(0)), 17);
+        assert_eq!(longest_chain(list(100), 90, appended, |_| unreachable!()), 91);
+        assert_eq!(longest_chain(list(100), 250, appended, |index| list(101 + index)), 150);
+        assert_eq!(longest_chain(native(100), 250, appended, |index| native(101 + index)), 150);
+        assert_eq!(longest_chain(native(5), 100_000, merged, |_| native(5)), MAX_SNAPSHOT_INTERVAL + 1);
     }
 
     #[test]

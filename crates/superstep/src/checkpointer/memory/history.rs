@@ -58,7 +58,7 @@ struct PreparedCheckpoint {
     changed_versions: ChangedVersions,
     parent: Option<Arc<VersionTable>>,
     /// Values of the parent, if the parent is not the latest checkpoint.
-    value_index: Option<LatestVersions>,
+    parent_versions: Option<LatestVersions>,
 }
 
 impl History {
@@ -76,7 +76,7 @@ impl History {
 
     /// Commits a checkpoint and pending entries. Returns false if the same commit was saved before.
     pub(super) fn commit(&mut self, commit: &Commit) -> Result<bool> {
-        let ready = match &commit.checkpoint {
+        let prepared = match &commit.checkpoint {
             Some(checkpoint) => match self.index_of(checkpoint.id) {
                 Some(index) => return self.check_repeat(index, checkpoint, commit).map(|()| false),
                 None => Some((checkpoint, self.prepare(checkpoint, commit)?)),
@@ -85,8 +85,8 @@ impl History {
         };
         self.check_pending(commit)?;
         // No step below can fail.
-        if let Some((checkpoint, ready)) = ready {
-            self.add(checkpoint, ready);
+        if let Some((checkpoint, prepared)) = prepared {
+            self.add(checkpoint, prepared);
         }
         for pending in &commit.pending {
             if let Some(index) = self.index_of(pending.checkpoint) {
@@ -115,15 +115,15 @@ impl History {
     }
 
     fn prepare(&mut self, checkpoint: &Checkpoint, commit: &Commit) -> Result<PreparedCheckpoint> {
-        let (mut parent, mut value_index) = (None, None);
+        let (mut parent, mut parent_versions) = (None, None);
         match checkpoint.parent {
-            None => value_index = Some(LatestVersions::new()),
+            None => parent_versions = Some(LatestVersions::new()),
             Some(id) => {
                 let parent_index = self.index_of(id).ok_or_else(|| checkpoint_not_found(id))?;
                 let table = self.saved[parent_index].table.clone();
                 if parent_index + 1 != self.saved.len() {
-                    let shared = table.value_index(self.names.len());
-                    value_index = Some(shared.into_iter().map(|head| head.cloned()).collect());
+                    let shared = table.versions(self.names.len());
+                    parent_versions = Some(shared.into_iter().map(|version| version.cloned()).collect());
                 }
                 parent = Some(table);
             }
@@ -131,17 +131,17 @@ impl History {
         let changes = commit.changes.iter().filter(|change| !change.change.is_unchanged());
         // An index is permanent, even if the commit fails: without a value it has no effect.
         let numbers: SmallVec<[u32; 4]> = changes.clone().map(|change| self.number(&change.field)).collect();
-        let base = value_index.as_ref().unwrap_or(&self.latest_versions);
+        let base = parent_versions.as_ref().unwrap_or(&self.latest_versions);
         let mut changed_versions = ChangedVersions::with_capacity(numbers.len());
         for (number, change) in numbers.into_iter().zip(changes) {
             let is_in_order = changed_versions.last().is_none_or(|(last, _)| *last < number);
             if !is_in_order && changed_versions.iter().any(|(other, _)| *other == number) {
                 return Err(Error::internal(format!("field `{}` changes twice in one commit", change.field)));
             }
-            let head = base.get(number as usize).and_then(Option::as_ref);
-            changed_versions.push((number, Arc::new(version(head, change, commit.state.as_ref(), self.order)?)));
+            let prev = base.get(number as usize).and_then(Option::as_ref);
+            changed_versions.push((number, Arc::new(next_version(prev, change, commit.state.as_ref(), self.order)?)));
         }
-        Ok(PreparedCheckpoint { changed_versions, parent, value_index })
+        Ok(PreparedCheckpoint { changed_versions, parent, parent_versions })
     }
 
     fn number(&mut self, field: &Arc<str>) -> u32 {
@@ -165,10 +165,10 @@ impl History {
         index.map(|index| index as u32)
     }
 
-    fn add(&mut self, checkpoint: &Arc<Checkpoint>, ready: PreparedCheckpoint) {
-        let PreparedCheckpoint { changed_versions, parent, value_index } = ready;
-        if let Some(value_index) = value_index {
-            self.latest_versions = value_index;
+    fn add(&mut self, checkpoint: &Arc<Checkpoint>, prepared: PreparedCheckpoint) {
+        let PreparedCheckpoint { changed_versions, parent, parent_versions } = prepared;
+        if let Some(parent_versions) = parent_versions {
+            self.latest_versions = parent_versions;
         }
         self.latest_versions.resize(self.names.len(), None);
         for (number, version) in &changed_versions {
@@ -206,14 +206,14 @@ impl History {
     }
 
     fn has_changes(&self, saved: &SavedCheckpoint, commit: &Commit) -> bool {
-        let value_index = saved.table.value_index(self.names.len());
+        let versions = saved.table.versions(self.names.len());
         let is_from_checkpoint = |version: &&Arc<FieldVersion>| version.made_by == saved.order;
         let mut changes = commit.changes.iter().filter(|change| !change.change.is_unchanged());
-        let stored = value_index.iter().flatten().copied().filter(is_from_checkpoint).count();
+        let stored = versions.iter().flatten().copied().filter(is_from_checkpoint).count();
         stored == changes.clone().count()
             && changes.all(|change| {
                 let number = self.find(&change.field);
-                let version = number.and_then(|number| value_index[number as usize]).filter(is_from_checkpoint);
+                let version = number.and_then(|number| versions[number as usize]).filter(is_from_checkpoint);
                 version.is_some_and(|version| matches_change(version, change, commit.state.as_ref()))
             })
     }
@@ -239,13 +239,13 @@ impl History {
         if index + 1 == self.saved.len() {
             fields.extend(self.latest_versions.iter().map(Option::as_ref).enumerate().filter_map(field));
         } else {
-            fields.extend(saved.table.value_index(self.names.len()).into_iter().enumerate().filter_map(field));
+            fields.extend(saved.table.versions(self.names.len()).into_iter().enumerate().filter_map(field));
         }
         CheckpointTuple { checkpoint: saved.checkpoint.clone(), fields, pending: saved.pending().to_vec() }
     }
 
     /// Returns checkpoints, newest first.
-    pub(super) fn history(&self, query: &HistoryQuery) -> Result<Vec<CheckpointTuple>> {
+    pub(super) fn query(&self, query: &HistoryQuery) -> Result<Vec<CheckpointTuple>> {
         let end = match query.before {
             Some(id) => self.index_of(id).ok_or_else(|| checkpoint_not_found(id))?,
             None => self.saved.len(),
@@ -267,8 +267,8 @@ impl History {
     pub(super) fn prune(&mut self, retention: &Retention, report: &mut PruneReport) {
         let candidates: Vec<_> =
             self.saved.iter().map(|saved| PruneCandidate::new(&saved.checkpoint, saved.pending())).collect();
-        let mut stays = retention.decide(&candidates).into_iter();
-        let (retained, removed): (Vec<_>, Vec<_>) = self.saved.iter().partition(|_| stays.next().unwrap_or(true));
+        let mut is_retained = retention.decide(&candidates).into_iter();
+        let (retained, removed): (Vec<_>, Vec<_>) = self.saved.iter().partition(|_| is_retained.next().unwrap_or(true));
         let mut seen = BTreeSet::new();
         self.visit(retained.iter().copied(), &mut seen, |_| {});
         self.visit(removed.iter().copied(), &mut seen, |version| report.bytes += version.bytes());
@@ -284,8 +284,8 @@ impl History {
         self.index_by_id =
             self.saved.iter().enumerate().map(|(index, saved)| (saved.checkpoint.id, index as u32)).collect();
         self.index_by_id.sort_unstable();
-        let newest = self.saved.last().map(|saved| saved.table.value_index(self.names.len()));
-        self.latest_versions = newest.into_iter().flatten().map(|head| head.cloned()).collect();
+        let newest = self.saved.last().map(|saved| saved.table.versions(self.names.len()));
+        self.latest_versions = newest.into_iter().flatten().map(|version| version.cloned()).collect();
     }
 
     /// Returns the total length of all values as JSON, in bytes. Shared values and messages are counted once.
@@ -303,7 +303,7 @@ impl History {
         mut see: impl FnMut(&FieldVersion),
     ) {
         for saved in saved {
-            for head in saved.table.value_index(self.names.len()).into_iter().flatten() {
+            for head in saved.table.versions(self.names.len()).into_iter().flatten() {
                 // All predecessors of a visited version were visited with it.
                 head.chain().take_while(|version| seen.insert(std::ptr::from_ref(*version))).for_each(&mut see);
             }
@@ -313,8 +313,8 @@ impl History {
 
 /// Creates a version with one more change; or with a full value, if the changes outweigh it or there is no previous
 /// version.
-fn version(
-    head: Option<&Arc<FieldVersion>>,
+fn next_version(
+    prev: Option<&Arc<FieldVersion>>,
     change: &FieldChange,
     state: Option<&StateRef>,
     order: u64,
@@ -324,16 +324,16 @@ fn version(
         return Ok(FieldVersion::full(part.clone(), order));
     }
     let full_value = || state.and_then(|state| state.full_value(field));
-    match head {
-        Some(head) => {
-            let copy = if head.is_full(change) { full_value() } else { None };
-            Ok(copy.map_or_else(
-                || FieldVersion::after(head, change.clone(), part.clone(), order),
-                |copy| FieldVersion::whole_after(head, copy, order),
+    match prev {
+        Some(prev) => {
+            let value = if prev.is_next_full(change) { full_value() } else { None };
+            Ok(value.map_or_else(
+                || FieldVersion::after(prev, change.clone(), part.clone(), order),
+                |value| FieldVersion::full_after(prev, value, order),
             ))
         }
         None => full_value()
-            .map(|copy| FieldVersion::full(copy, order))
+            .map(|value| FieldVersion::full(value, order))
             .ok_or_else(|| Error::internal(format!("field `{field}` has no value to apply the change to"))),
     }
 }

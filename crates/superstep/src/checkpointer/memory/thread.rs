@@ -28,7 +28,7 @@ impl Thread {
     /// Acquires the lease of the thread for a run, unless another run holds the lease. A run may acquire its own
     /// lease again.
     pub(super) fn acquire_lease(&mut self, thread: &ThreadId, run: RunId, fences: &AtomicU64) -> Result<Lease> {
-        if self.holder.is_some_and(|lease_holder| lease_holder != run) {
+        if self.holder.is_some_and(|holder| holder != run) {
             self.check_free(thread)?;
         }
         self.fence = fences.fetch_add(1, Ordering::Relaxed) + 1;
@@ -45,7 +45,7 @@ impl Thread {
     }
 
     pub(super) fn check_free(&self, thread: &ThreadId) -> Result<()> {
-        self.holder.map_or(Ok(()), |lease_holder| Err(errors::thread_busy(thread, lease_holder)))
+        self.holder.map_or(Ok(()), |run| Err(errors::thread_busy(thread, run)))
     }
 
     /// Returns the status of the thread. A run whose process died is no longer busy.
@@ -56,12 +56,16 @@ impl Thread {
         }
     }
 
-    pub(super) fn line(&self, namespace: &CheckpointNamespace) -> Option<&History> {
-        self.histories.get(namespace).map(|line| &**line)
+    pub(super) fn history(&self, namespace: &CheckpointNamespace) -> Option<&History> {
+        self.histories.get(namespace).map(|history| &**history)
     }
 
     pub(super) fn namespaces(&self) -> Vec<CheckpointNamespace> {
-        self.histories.iter().filter(|(_, line)| !line.is_empty()).map(|(namespace, _)| namespace.clone()).collect()
+        self.histories
+            .iter()
+            .filter(|(_, history)| !history.is_empty())
+            .map(|(namespace, _)| namespace.clone())
+            .collect()
     }
 
     /// Applies a commit completely, or not at all.
@@ -86,11 +90,11 @@ impl Thread {
 
     /// Returns the events of a commit that are not journaled yet. A repeated commit is detected by its checkpoint.
     fn unsaved_events(&self, commit: &Commit) -> Result<Vec<StoredEvent>> {
-        let exists = |part: &&Commit| {
-            let line = self.histories.get(&part.namespace);
-            part.checkpoint.as_ref().is_some_and(|checkpoint| line.is_some_and(|line| line.has(checkpoint.id)))
+        let is_saved = |part: &&Commit| {
+            let history = self.histories.get(&part.namespace);
+            part.checkpoint.as_ref().is_some_and(|checkpoint| history.is_some_and(|history| history.has(checkpoint.id)))
         };
-        let (saved, unsaved): (Vec<_>, Vec<_>) = commit.subgraph_commits.iter().chain([commit]).partition(exists);
+        let (saved, unsaved): (Vec<_>, Vec<_>) = commit.subgraph_commits.iter().chain([commit]).partition(is_saved);
         self.events.new_events(sort_events(unsaved)?, !saved.is_empty())
     }
 
@@ -101,9 +105,9 @@ impl Thread {
             all().map(|commit| (commit.namespace.clone(), self.histories.get(&commit.namespace).cloned())).collect();
         let saved = all().try_fold(false, |_, commit| self.save(commit));
         if saved.is_err() {
-            for (namespace, line) in before {
-                match line {
-                    Some(line) => drop(self.histories.insert(namespace, line)),
+            for (namespace, history) in before {
+                match history {
+                    Some(history) => drop(self.histories.insert(namespace, history)),
                     None => drop(self.histories.remove(&namespace)),
                 }
             }
@@ -113,12 +117,12 @@ impl Thread {
 
     fn save(&mut self, commit: &Commit) -> Result<bool> {
         check_thread_and_namespace(commit)?;
-        if let Some(line) = self.histories.get_mut(&commit.namespace) {
-            return line.commit(commit);
+        if let Some(history) = self.histories.get_mut(&commit.namespace) {
+            return history.commit(commit);
         }
-        let mut line = History::default();
-        let is_new = line.commit(commit)?;
-        self.histories.insert(commit.namespace.clone(), Box::new(line));
+        let mut history = History::default();
+        let is_new = history.commit(commit)?;
+        self.histories.insert(commit.namespace.clone(), Box::new(history));
         Ok(is_new)
     }
 
@@ -128,18 +132,18 @@ impl Thread {
             ThreadStatus::Busy => ThreadStatus::Idle,
             status => status,
         };
-        let lines = self
+        let histories = self
             .histories
             .iter()
-            .map(|(namespace, line)| (namespace.clone(), Box::new(line.copy_to_thread(thread))))
+            .map(|(namespace, history)| (namespace.clone(), Box::new(history.copy_to_thread(thread))))
             .collect();
-        Some(Self { fence: 0, holder: None, status: Some(status), histories: lines, events: self.events.clone() })
+        Some(Self { fence: 0, holder: None, status: Some(status), histories, events: self.events.clone() })
     }
 
     pub(super) fn prune(&mut self, retention: &Retention) -> PruneReport {
         let mut report = PruneReport::default();
-        for line in self.histories.values_mut() {
-            line.prune(retention, &mut report);
+        for history in self.histories.values_mut() {
+            history.prune(retention, &mut report);
         }
         report
     }
@@ -147,9 +151,9 @@ impl Thread {
     pub(super) fn count(&self, stats: &mut CheckpointerStats) {
         stats.threads += u64::from(self.status.is_some());
         stats.bytes += self.events.bytes();
-        for line in self.histories.values() {
-            stats.checkpoints += line.len() as u64;
-            stats.bytes += line.bytes();
+        for history in self.histories.values() {
+            stats.checkpoints += history.len() as u64;
+            stats.bytes += history.bytes();
         }
     }
 }

@@ -60,8 +60,8 @@ thread_local! {
 impl TaskLocals {
     /// Returns the ordinal of the next action of a kind, in the current step.
     pub(crate) fn next_ordinal(&self, kind: OrdinalKind) -> Ordinal {
-        let mine = self.address();
-        STEPS.with_borrow(|steps| match steps.iter().rev().find(|step| step.cell == mine) {
+        let address = self.address();
+        STEPS.with_borrow(|steps| match steps.iter().rev().find(|step| step.cell == address) {
             Some(step) => Ordinal { step: step.path.clone(), number: step.numbers.next(kind) },
             None => Ordinal { step: self.scope_path(), number: self.ordinals.next(kind) },
         })

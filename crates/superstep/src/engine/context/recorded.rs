@@ -10,7 +10,7 @@ use superstep_core::redaction::RedactionCounts;
 use superstep_core::value::AnyValue;
 
 use super::{Ordinal, OrdinalKind, TaskContext, lock};
-use crate::engine::redaction::redact_datum;
+use crate::engine::redaction::redact_any_value;
 use crate::graph::output::NodeError;
 
 impl TaskContext {
@@ -57,20 +57,20 @@ impl TaskContext {
             });
         }
         let mut value = self.0.cell.with_step_ordinals(key, make).await.map_err(Into::into)?;
-        let mut datum = AnyValue::native(value.clone());
-        let mut taken = RedactionCounts::default();
+        let mut recorded = AnyValue::native(value.clone());
+        let mut counts = RedactionCounts::default();
         // Without the redaction of a surrounding tool call: a tool may need a recorded value unchanged, such as a key
         // that it received.
         if let Some(redaction) = self.0.shared.redaction() {
-            redact_datum(&mut datum, &mut taken, |value, counts| redaction.redact_typed_json(value, counts));
+            redact_any_value(&mut recorded, &mut counts, |value, counts| redaction.redact_typed_json(value, counts));
         }
-        if !taken.is_empty() {
-            self.0.shared.count_redacted(&taken);
+        if !counts.is_empty() {
+            self.0.shared.count_redacted(&counts);
             // Equal to the value that a later execution reads.
-            value = datum.clone().into_value()?;
+            value = recorded.clone().into_value()?;
         }
-        self.record(TaskEntry::Recorded { key: key.to_owned(), value: datum.clone() }).await?;
-        lock(&self.0.cell.recorded).insert(key.to_owned(), datum);
+        self.record(TaskEntry::Recorded { key: key.to_owned(), value: recorded.clone() }).await?;
+        lock(&self.0.cell.recorded).insert(key.to_owned(), recorded);
         self.heartbeat_if_idle_timeout();
         Ok(value)
     }

@@ -14,8 +14,8 @@ use crate::events::event::{EventJournal, EventPublisher, JournalBatch, JournalSt
 
 /// Returns publisher and journal, if events are journaled.
 pub(super) fn journal(shared: &RunShared) -> Option<(&EventPublisher, &EventJournal)> {
-    let sink = shared.publisher.as_ref()?;
-    Some((sink, sink.journal.as_deref()?))
+    let publisher = shared.publisher.as_ref()?;
+    Some((publisher, publisher.journal.as_deref()?))
 }
 
 /// Saves a commit with its events: those that the machine created before it, and those that may be published once it
@@ -43,7 +43,7 @@ pub(crate) async fn save_start(shared: &RunShared, store: Option<&SharedCheckpoi
     let batch = event_journal.take_batch(0);
     let events = stored(shared, &batch);
     let newest = events.last().map_or(*last, |event| event.number);
-    let _under_way = CommitInFlight::begin(&shared.commits_in_flight);
+    let _in_flight = CommitInFlight::begin(&shared.commits_in_flight);
     store.commit(&Commit { events, ..Commit::empty(lease.clone(), shared.namespace.clone()) }).await?;
     batch.confirm();
     *last = newest;
@@ -65,7 +65,7 @@ async fn save_numbered<'a>(
     events: impl Iterator<Item = &'a MachineEvent> + Send,
     mut commit: Commit,
 ) -> Result<Vec<JournalStamp>> {
-    let Some((sink, event_journal)) = journal(shared) else { return Ok(Vec::new()) };
+    let Some((publisher, event_journal)) = journal(shared) else { return Ok(Vec::new()) };
     // Held while the commit is in flight, so that events are saved in the order of their numbers. The events of this
     // commit are added only now, so that no other commit takes them.
     let mut last = event_journal.last.lock().await;
@@ -76,9 +76,9 @@ async fn save_numbered<'a>(
         *last = checkpointer.last_event_number(thread).await?;
         event_journal.reconcile(*last);
     }
-    let others = event_journal.waiting();
-    let stamps = events.map(|event| sink.journal_machine_event(shared, event)).collect();
-    let batch = event_journal.take_batch(others);
+    let events_before_commit = event_journal.pending_count();
+    let stamps = events.map(|event| publisher.journal_machine_event(shared, event)).collect();
+    let batch = event_journal.take_batch(events_before_commit);
     commit.events = stored(shared, &batch);
     let newest = commit.events.last().map(|event| event.number);
     if newest.is_some() || commit.checkpoint.is_some() || !commit.pending.is_empty() || commit.status.is_some() {

@@ -38,8 +38,8 @@ impl SubgraphCommitBuffer {
         let is_input = |checkpoint: &Arc<Checkpoint>| checkpoint.source == CheckpointSource::Input;
         let state = commit.state.clone().filter(|_| !commit.checkpoint.as_ref().is_some_and(is_input));
         let mut waiting = lock(&self.waiting);
-        let mut same = waiting.iter_mut().rev().filter(|other| other.namespace == commit.namespace);
-        if let Some(earlier) = same.find(|other| other.state.is_some()).filter(|_| state.is_some()) {
+        let mut same_graph = waiting.iter_mut().rev().filter(|other| other.namespace == commit.namespace);
+        if let Some(earlier) = same_graph.find(|other| other.state.is_some()).filter(|_| state.is_some()) {
             earlier.state = None;
         }
         waiting.push(Commit { state, ..without_state(commit) });
@@ -48,25 +48,28 @@ impl SubgraphCommitBuffer {
     /// Returns the buffered commits that lead to a checkpoint, oldest first.
     fn commits_to(&self, namespace: &CheckpointNamespace, at: CheckpointSelector) -> Vec<Commit> {
         let waiting = lock(&self.waiting);
-        let (mut selector, mut row) = (Some(at), Vec::new());
+        let (mut selector, mut commits) = (Some(at), Vec::new());
         for commit in waiting.iter().rev().filter(|commit| commit.namespace == *namespace) {
             let Some(checkpoint) = &commit.checkpoint else { continue };
             let is_newest = matches!(selector, Some(CheckpointSelector::Latest | CheckpointSelector::NewerThan(_)));
             if is_newest || selector == Some(CheckpointSelector::Id(checkpoint.id)) {
                 selector = checkpoint.parent.map(CheckpointSelector::Id);
-                row.push(commit.clone());
+                commits.push(commit.clone());
             }
         }
-        row.reverse();
-        row
+        commits.reverse();
+        commits
     }
 
     /// Adds buffered pending entries of the tasks of a checkpoint.
     fn add_pending_entries(&self, namespace: &CheckpointNamespace, loaded: &mut CheckpointTuple) {
         let waiting = lock(&self.waiting);
         let commits = waiting.iter().filter(|commit| commit.namespace == *namespace);
-        for pending in commits.flat_map(|commit| &commit.pending).filter(|it| it.checkpoint == loaded.checkpoint.id) {
-            let is_same = |it: &&mut PendingEntry| it.task == pending.task && it.entry.slot() == pending.entry.slot();
+        for pending in
+            commits.flat_map(|commit| &commit.pending).filter(|pending| pending.checkpoint == loaded.checkpoint.id)
+        {
+            let is_same =
+                |other: &&mut PendingEntry| other.task == pending.task && other.entry.slot() == pending.entry.slot();
             match loaded.pending.iter_mut().find(is_same) {
                 Some(existing) => *existing = pending.clone(),
                 None => loaded.pending.push(pending.clone()),
@@ -84,8 +87,8 @@ impl SubgraphCommitBuffer {
     /// Returns the buffered checkpoints, newest first.
     fn ids(&self, namespace: &CheckpointNamespace) -> Vec<CheckpointId> {
         let waiting = lock(&self.waiting);
-        let mine = waiting.iter().rev().filter(|commit| commit.namespace == *namespace);
-        mine.filter_map(|commit| commit.checkpoint.as_ref().map(|checkpoint| checkpoint.id)).collect()
+        let commits = waiting.iter().rev().filter(|commit| commit.namespace == *namespace);
+        commits.filter_map(|commit| commit.checkpoint.as_ref().map(|checkpoint| checkpoint.id)).collect()
     }
 }
 
@@ -130,8 +133,8 @@ impl Checkpointer for SubgraphCommitBuffer {
         namespace: &CheckpointNamespace,
         at: CheckpointSelector,
     ) -> Result<Option<CheckpointTuple>> {
-        let row = self.commits_to(namespace, at);
-        let stored = match row.first().and_then(|first| first.checkpoint.as_ref()) {
+        let commits = self.commits_to(namespace, at);
+        let stored = match commits.first().and_then(|first| first.checkpoint.as_ref()) {
             None => Some(at),
             Some(first) => first.parent.map(CheckpointSelector::Id),
         };
@@ -139,7 +142,7 @@ impl Checkpointer for SubgraphCommitBuffer {
             Some(at) => self.store.load(thread, namespace, at).await?,
             None => None,
         };
-        for Commit { checkpoint, changes, .. } in row {
+        for Commit { checkpoint, changes, .. } in commits {
             let Some(checkpoint) = checkpoint else { continue };
             let mut fields = loaded.map(|loaded| loaded.fields).unwrap_or_default();
             changes.into_iter().for_each(|change| add_change(&mut fields, change));
@@ -158,11 +161,11 @@ impl Checkpointer for SubgraphCommitBuffer {
         query: &HistoryQuery,
     ) -> Result<Vec<CheckpointTuple>> {
         let mut ids = self.ids(namespace);
-        let mut rest = query.clone();
+        let mut stored_query = query.clone();
         match query.before.map(|before| ids.iter().position(|id| *id == before)) {
             Some(Some(index)) => {
                 ids.drain(..=index);
-                rest.before = None;
+                stored_query.before = None;
             }
             // Stored checkpoints are older than all buffered ones.
             Some(None) => ids.clear(),
@@ -175,9 +178,9 @@ impl Checkpointer for SubgraphCommitBuffer {
             checkpoints.extend(loaded.filter(|loaded| query.matches(&loaded.checkpoint)));
         }
         checkpoints.truncate(max);
-        rest.limit = query.limit.map(|limit| limit - checkpoints.len());
-        if rest.limit != Some(0) {
-            let mut stored = self.store.history(thread, namespace, &rest).await?;
+        stored_query.limit = query.limit.map(|limit| limit - checkpoints.len());
+        if stored_query.limit != Some(0) {
+            let mut stored = self.store.history(thread, namespace, &stored_query).await?;
             stored.iter_mut().for_each(|loaded| self.add_pending_entries(namespace, loaded));
             checkpoints.extend(stored);
         }
@@ -219,20 +222,20 @@ mod tests {
     #[test]
     fn buffered_events_are_returned_and_then_stored() {
         let (memory, run) = (MemoryCheckpointer::new(), RunId::from_bits(1));
-        let stage = SubgraphCommitBuffer::new(memory.clone().into());
-        let lease = block_on(stage.acquire(&"t".into(), run)).unwrap();
+        let buffer = SubgraphCommitBuffer::new(memory.clone().into());
+        let lease = block_on(buffer.acquire(&"t".into(), run)).unwrap();
         let commit = |path: &str, numbers: &[u64]| {
             let event = |number: &u64| StoredEvent { number: *number, run, payload: AnyValue::json(json!(number)) };
             let events = numbers.iter().map(event).collect();
             Commit { events, ..Commit::empty(lease.clone(), path.into()) }
         };
-        block_on(stage.commit(&commit("", &[1]))).unwrap();
-        block_on(stage.commit(&commit("inner", &[3]))).unwrap();
+        block_on(buffer.commit(&commit("", &[1]))).unwrap();
+        block_on(buffer.commit(&commit("inner", &[3]))).unwrap();
         let event_numbers = |store: &SharedCheckpointer, query: &EventsQuery| -> Vec<u64> {
             block_on(store.events(&"t".into(), query)).unwrap().iter().map(|event| event.number).collect()
         };
         let (all, first) = (EventsQuery::default(), EventsQuery { limit: Some(1), ..EventsQuery::default() });
-        let (above, below) = (stage.clone().into(), memory.into());
+        let (above, below) = (buffer.clone().into(), memory.into());
         assert_eq!(
             (event_numbers(&above, &all), event_numbers(&above, &first), event_numbers(&below, &all)),
             (vec![1, 3], vec![1], vec![1])
@@ -240,7 +243,7 @@ mod tests {
         assert_eq!(event_numbers(&above, &EventsQuery { after: Some(1), ..all.clone() }), [3]);
         assert_eq!(block_on(above.last_event_number(&"t".into())).unwrap(), 3);
         // Earlier events of the root graph are stored with this commit.
-        block_on(stage.commit(&commit("", &[2, 4]))).unwrap();
+        block_on(buffer.commit(&commit("", &[2, 4]))).unwrap();
         assert_eq!((event_numbers(&above, &all), event_numbers(&below, &all)), (vec![1, 2, 3, 4], vec![1, 2, 3, 4]));
     }
 }

@@ -15,7 +15,7 @@ use tokio::sync::Notify;
 use super::full_values::FullValueRequests;
 use super::without_state;
 use crate::engine::context::lock;
-use crate::engine::executor::in_background;
+use crate::engine::executor::spawn_background;
 use crate::engine::start::ThreadGuard;
 
 /// A checkpointer that writes in the background. Clones share one queue.
@@ -42,22 +42,23 @@ struct QueueState {
 }
 
 impl WriteBehindQueue {
-    pub(super) fn new(store: SharedCheckpointer, thread_guard: Weak<ThreadGuard>, max: usize) -> Self {
-        let (full_value_requests, queue, moved) = (FullValueRequests::default(), Mutex::default(), Notify::new());
-        Self(Arc::new(Inner { store, thread_guard, capacity: max.max(1), full_value_requests, queue, progress: moved }))
+    pub(super) fn new(store: SharedCheckpointer, thread_guard: Weak<ThreadGuard>, capacity: usize) -> Self {
+        let capacity = capacity.max(1);
+        let (full_value_requests, queue, progress) = (FullValueRequests::default(), Mutex::default(), Notify::new());
+        Self(Arc::new(Inner { store, thread_guard, capacity, full_value_requests, queue, progress }))
     }
 
     /// Waits until all enqueued commits are persisted.
     pub(super) async fn flush(&self) -> Result<()> {
         loop {
-            let moved = self.0.progress.notified();
+            let progress = self.0.progress.notified();
             {
                 let queue = lock(&self.0.queue);
                 if queue.unsaved == 0 && !queue.is_writing {
                     return queue.failed.clone().map_or(Ok(()), Err);
                 }
             }
-            moved.await;
+            progress.await;
         }
     }
 
@@ -70,11 +71,11 @@ impl WriteBehindQueue {
     /// Enqueues a commit. Waits while the queue is full.
     async fn enqueue(&self, commit: &Commit) -> Result<()> {
         loop {
-            let moved = self.0.progress.notified();
+            let progress = self.0.progress.notified();
             if self.try_enqueue(commit)? {
                 return Ok(());
             }
-            moved.await;
+            progress.await;
         }
     }
 
@@ -106,7 +107,7 @@ impl WriteBehindQueue {
         }
         // Not while the lock is held: if no task can be spawned, the writer is dropped here, and its drop locks the
         // queue.
-        in_background(QueueWriter { inner: self.0.clone(), thread_guard: Some(thread_guard) }.write())?;
+        spawn_background(QueueWriter { inner: self.0.clone(), thread_guard: Some(thread_guard) }.write())?;
         Ok(true)
     }
 }

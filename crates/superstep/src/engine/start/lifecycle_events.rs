@@ -19,9 +19,9 @@ use crate::run::builder::{RunSpec, StartInput};
 
 /// Opens the event publisher of a run: to the subscriber, and to the journal if events are journaled.
 pub(super) async fn open_publisher(call: &mut RunSpec, thread: Option<&ThreadId>) -> Result<Option<EventPublisher>> {
-    let sink = call.publisher.take();
+    let publisher = call.publisher.take();
     if !call.journals_events {
-        return Ok(sink);
+        return Ok(publisher);
     }
     let (Some(checkpointer), Some(thread)) = (&call.checkpointer, thread) else {
         return Err(Error::new(ErrorCode::NoCheckpointer, "the event journal requires a checkpointer")
@@ -29,7 +29,7 @@ pub(super) async fn open_publisher(call: &mut RunSpec, thread: Option<&ThreadId>
     };
     let last = checkpointer.last_event_number(thread).await?;
     let journal = EventJournal::new(last, last_run_completed(checkpointer, thread, last).await?);
-    Ok(Some(EventPublisher::with_journal(sink, Arc::new(journal))))
+    Ok(Some(EventPublisher::with_journal(publisher, Arc::new(journal))))
 }
 
 /// Returns true if the last run on a thread persisted its end event, so that no published event is missing in the
@@ -54,20 +54,20 @@ pub(super) fn graph_run(call: &RunSpec, run: RunId, thread: Option<ThreadId>) ->
 
 /// Publishes the start of the run, after the start is persisted if events are journaled.
 pub(super) async fn publish_start(shared: &RunShared, input: Value, store: Option<&SharedCheckpointer>) -> Result<()> {
-    let Some(sink) = &shared.publisher else { return Ok(()) };
-    let published = sink.started_once(shared, input, save_start(shared, store)).await;
+    let Some(publisher) = &shared.publisher else { return Ok(()) };
+    let published = publisher.started_once(shared, input, save_start(shared, store)).await;
     published.map_err(|error| error.with_thread(shared.thread.as_ref()))
 }
 
 /// Publishes the end of the run as its last event, after everything that the run did is persisted.
 pub(super) async fn publish_end(shared: &RunShared, ended: &Result<MachineOutcome>, flushed: Result<()>) -> Result<()> {
-    let Some(sink) = &shared.publisher else { return flushed };
+    let Some(publisher) = &shared.publisher else { return flushed };
     let (end, output) = match &flushed {
         Ok(()) => end_json(shared, ended),
         Err(error) => (GraphEnd::Failed(error.clone()), Value::Null),
     };
     let last = pin!(async {
-        sink.ended(shared, end, output).await;
+        publisher.ended(shared, end, output).await;
         Ok(())
     });
     // Waiting for a slow subscriber can be cancelled; the outcome of the run cannot.
@@ -85,7 +85,7 @@ pub(super) async fn publish_end(shared: &RunShared, ended: &Result<MachineOutcom
 /// Returns the input of a run for its start event; null if the run continues.
 pub(super) fn start_input_json(shared: &RunShared, input: &StartInput) -> Option<Value> {
     match input {
-        StartInput::Values(builder) => input_json(shared, builder, false),
+        StartInput::Values(update) => input_json(shared, update, false),
         _ => input_json(shared, &UncheckedUpdate::Json(Map::new()), true),
     }
 }

@@ -31,10 +31,10 @@ pub(super) fn resumed_interrupt_ids(input: &StartInput) -> Option<Vec<InterruptI
 pub(super) async fn explain_resume_error(
     shared: &RunShared,
     machine: &Machine,
-    resume_values: Option<Vec<InterruptId>>,
+    resumed_ids: Option<Vec<InterruptId>>,
     error: Error,
 ) -> Error {
-    let (Some(ids), Some(checkpointer), Some(thread)) = (resume_values, &shared.checkpointer, &shared.thread) else {
+    let (Some(ids), Some(checkpointer), Some(thread)) = (resumed_ids, &shared.checkpointer, &shared.thread) else {
         return error;
     };
     if error.code() != ErrorCode::InvalidResume || (ids.is_empty() && machine.is_interrupted()) {

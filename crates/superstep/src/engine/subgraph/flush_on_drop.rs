@@ -34,7 +34,7 @@ impl Drop for FlushOnDrop<'_> {
     fn drop(&mut self) {
         // A machine that panicked is not called again: a second panic during unwinding would abort the process.
         let is_stopped = !self.is_over && !std::thread::panicking();
-        let Some(stage) = self.shared.subgraph_buffer.as_ref().filter(|_| is_stopped) else { return };
+        let Some(buffer) = self.shared.subgraph_buffer.as_ref().filter(|_| is_stopped) else { return };
         self.shared.pass_recorded_results(self.machine);
         while let Some((index, end)) = self.tasks.try_next() {
             if self.machine.task_ended(index, end).is_err() {
@@ -43,7 +43,7 @@ impl Drop for FlushOnDrop<'_> {
         }
         // The root graph sets the status of the thread.
         if let Some(commit) = self.machine.commit_on_stop(ThreadStatus::Idle) {
-            stage.buffer(&commit);
+            buffer.buffer(&commit);
         }
     }
 }

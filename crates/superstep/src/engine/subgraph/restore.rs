@@ -74,13 +74,13 @@ async fn latest_on_branch(
 ) -> Result<Option<CheckpointTuple>> {
     let (Some(checkpointer), Some(thread)) = (&shared.checkpointer, &shared.thread) else { return Ok(None) };
     let Some(newest) = checkpointer.load(thread, namespace, CheckpointSelector::Latest).await? else { return Ok(None) };
-    let (mut next, mut oldest, mut made_by) = (cx.checkpoint_id(), None, CheckpointSource::Loop);
-    let mut line = vec![cx.task_id()];
+    let (mut next, mut oldest, mut source) = (cx.checkpoint_id(), None, CheckpointSource::Loop);
+    let mut branch_tasks = vec![cx.task_id()];
     // The checkpoint after which supersteps may have run that were not saved one by one.
-    let (mut after, mut seen) = (None, 0);
-    if let (Some(builder), Some(id)) = (&cx.0.task.unsaved_checkpoint, next) {
-        line.extend(unsaved_tasks(cx, id, builder.step..cx.step()));
-        (next, made_by) = (builder.parent, builder.source);
+    let (mut after, mut searched) = (None, 0);
+    if let (Some(unsaved), Some(id)) = (&cx.0.task.unsaved_checkpoint, next) {
+        branch_tasks.extend(unsaved_tasks(cx, id, unsaved.step..cx.step()));
+        (next, source) = (unsaved.parent, unsaved.source);
     }
     loop {
         let outer = match next {
@@ -88,24 +88,24 @@ async fn latest_on_branch(
             None => None,
         };
         let step = outer.as_ref().map_or(FIRST_STEP, |outer| outer.checkpoint.step);
-        line.extend(after.into_iter().flat_map(|(id, end)| unsaved_tasks(cx, id, step..end)));
+        branch_tasks.extend(after.into_iter().flat_map(|(id, end)| unsaved_tasks(cx, id, step..end)));
         if let Some(outer) = &outer {
             // Tasks of a checkpoint that was forked or updated belong to the branch that was left there.
-            let is_left = matches!(made_by, CheckpointSource::Fork | CheckpointSource::Update);
-            line.extend(task_ids_at(cx.namespace(), cx.node_spec(), &outer.checkpoint).filter(|_| !is_left));
+            let is_left = matches!(source, CheckpointSource::Fork | CheckpointSource::Update);
+            branch_tasks.extend(task_ids_at(cx.namespace(), cx.node_spec(), &outer.checkpoint).filter(|_| !is_left));
         }
         // Usually the last call is a few supersteps back: then nothing more has to be read.
-        if newest.checkpoint.parent_task.is_some_and(|task| line[seen..].contains(&task)) {
+        if newest.checkpoint.parent_task.is_some_and(|task| branch_tasks[searched..].contains(&task)) {
             return Ok(Some(newest));
         }
-        seen = line.len();
+        searched = branch_tasks.len();
         let Some(outer) = outer.map(|outer| outer.checkpoint) else { break };
         after = Some((outer.id, outer.step));
-        (next, oldest, made_by) = (outer.parent, Some(outer.id), outer.source);
+        (next, oldest, source) = (outer.parent, Some(outer.id), outer.source);
     }
     let states = checkpointer.history(thread, namespace, &HistoryQuery::default()).await?;
     let mut visits =
-        line.iter().filter_map(|task| states.iter().find(|state| state.checkpoint.parent_task == Some(*task)));
+        branch_tasks.iter().filter_map(|task| states.iter().find(|state| state.checkpoint.parent_task == Some(*task)));
     // If older checkpoints were pruned, states from before them count as part of this branch.
     let before = |state: &&CheckpointTuple| next.is_some() && oldest.is_none_or(|oldest| state.checkpoint.id < oldest);
     Ok(visits.next().or_else(|| states.iter().find(before)).cloned())

@@ -8,7 +8,7 @@ use super::super::model::{MigrationConfig, RetryConfig, TimeoutConfig};
 use crate::graph::node::TimeoutPolicy;
 use crate::graph::retry::RetryPolicy;
 
-pub(super) fn retry_of(data: &RetryConfig) -> RetryPolicy {
+pub(super) fn retry_policy(data: &RetryConfig) -> RetryPolicy {
     let mut retry = RetryPolicy::exponential(data.max_attempts);
     if let Some(seconds) = data.initial_interval {
         retry = retry.initial_interval(Duration::from_secs_f64(seconds));
@@ -22,7 +22,7 @@ pub(super) fn retry_of(data: &RetryConfig) -> RetryPolicy {
     if data.jitter == Some(false) { retry.without_jitter() } else { retry }
 }
 
-pub(super) fn timeout_of(data: &TimeoutConfig) -> TimeoutPolicy {
+pub(super) fn timeout_policy(data: &TimeoutConfig) -> TimeoutPolicy {
     let (run, idle) = match data {
         TimeoutConfig::Seconds(run) => (Some(*run), None),
         TimeoutConfig::Table { run, idle } => (*run, *idle),
@@ -34,7 +34,7 @@ pub(super) fn timeout_of(data: &TimeoutConfig) -> TimeoutPolicy {
     }
 }
 
-pub(super) fn migration_of(data: &MigrationConfig) -> Migration {
+pub(super) fn to_migration(data: &MigrationConfig) -> Migration {
     let mut migration = Migration::to_version(data.to);
     for (from, to) in &data.rename {
         migration = migration.rename(from.as_str(), to.as_str());

@@ -6,15 +6,15 @@ use super::super::{END, START};
 use super::{FileChecker, item_pointers};
 
 /// Maximum number of nodes and edges of a graph.
-const NODES: usize = 1_000;
-const EDGES: usize = 10_000;
+const MAX_NODES: usize = 1_000;
+const MAX_EDGES: usize = 10_000;
 
 impl FileChecker<'_> {
     pub(super) fn sizes(&mut self) {
         let edges: usize =
             self.description.top.edges.iter().map(|edge| edge.from.names().len() * edge.to.names().len()).sum();
         for (pointer, label, count, max) in
-            [("/nodes", "nodes", self.description.nodes.len(), NODES), ("/edges", "edges", edges, EDGES)]
+            [("/nodes", "nodes", self.description.nodes.len(), MAX_NODES), ("/edges", "edges", edges, MAX_EDGES)]
         {
             if count > max {
                 self.diagnostics.at(pointer, format!("{count} {label}; the maximum is {max}"), None);
@@ -35,9 +35,9 @@ impl FileChecker<'_> {
                 if ends.names().is_empty() {
                     self.diagnostics.at(&pointer, format!("`{key}` is empty"), None);
                 }
-                let single = matches!(ends, OneOrMany::One(_));
+                let is_single = matches!(ends, OneOrMany::One(_));
                 for (item_pointer, name) in item_pointers(&pointer, ends.names())
-                    .map(|(at, name)| (if single { pointer.clone() } else { at }, name))
+                    .map(|(at, name)| (if is_single { pointer.clone() } else { at }, name))
                 {
                     if name == forbidden {
                         let help =

@@ -14,14 +14,14 @@ use super::super::{END, START};
 pub(super) const WIDTH: usize = 120;
 
 /// Maximum length of an inline expression, in characters; longer ones become variables.
-const SHORT: usize = 60;
+const MAX_INLINE_WIDTH: usize = 60;
 
 /// A module that is being written.
 #[derive(Default)]
 pub(super) struct RustModule {
     constants: String,
     functions: Vec<String>,
-    taken: BTreeSet<String>,
+    used_names: BTreeSet<String>,
 }
 
 /// A function body that is being written.
@@ -32,19 +32,19 @@ pub(super) struct FunctionBody {
 }
 
 impl RustModule {
-    /// Returns a function name that is not taken.
+    /// Returns a function name that is not used yet.
     pub(super) fn name(&mut self, preferred: &str) -> String {
         let mut name = identifier(preferred);
         if KEYWORDS.contains(&name.as_str()) || name.starts_with(|first: char| first.is_ascii_digit()) {
             name = format!("graph_{name}");
         }
         let mut number = 2;
-        let mut free = name.clone();
-        while !self.taken.insert(free.clone()) {
-            free = format!("{name}_{number}");
+        let mut unique = name.clone();
+        while !self.used_names.insert(unique.clone()) {
+            unique = format!("{name}_{number}");
             number += 1;
         }
-        free
+        unique
     }
 
     /// Adds a text as a constant, and returns its name.
@@ -55,8 +55,8 @@ impl RustModule {
         let first = text.lines().next().unwrap_or_default();
         let is_long = head.len() + 1 + first.chars().count() + 1 > WIDTH;
         // A text that fits on no line stays on the first.
-        let moves = is_long && !text.contains('\n') && 4 + text.chars().count() < WIDTH;
-        let gap = if moves { "\n    " } else { " " };
+        let starts_on_next_line = is_long && !text.contains('\n') && 4 + text.chars().count() < WIDTH;
+        let gap = if starts_on_next_line { "\n    " } else { " " };
         _ = writeln!(self.constants, "{head}{gap}{text};\n");
         name
     }
@@ -89,12 +89,12 @@ impl FunctionBody {
     pub(super) fn chain(&mut self, head: &str, start: &str, calls: &[String]) {
         let chain = format!("{start}{};", calls.concat());
         let width = chain.chars().count();
-        let is_whole = !chain.contains('\n');
+        let is_single_line = !chain.contains('\n');
         match () {
-            () if calls.is_empty() || is_whole && 4 + head.len() + width <= WIDTH => {
+            () if calls.is_empty() || is_single_line && 4 + head.len() + width <= WIDTH => {
                 self.line(&format!("{head}{chain}"))
             }
-            () if is_whole && 8 + width <= WIDTH => self.line(&format!("{}\n        {chain}", head.trim_end())),
+            () if is_single_line && 8 + width <= WIDTH => self.line(&format!("{}\n        {chain}", head.trim_end())),
             () => self.line(&format!("{head}{start}\n        {};", calls.join("\n        "))),
         }
     }
@@ -111,7 +111,7 @@ impl FunctionBody {
     /// Returns a list inline, or writes it as a variable.
     pub(super) fn list(&mut self, name: &str, items: &[String]) -> String {
         let list = format!("[{}]", items.join(", "));
-        if list.chars().count() <= SHORT {
+        if list.chars().count() <= MAX_INLINE_WIDTH {
             return list;
         }
         let line = format!("let {name} = {list};");
@@ -130,7 +130,7 @@ impl FunctionBody {
     /// Returns a value inline, or writes it as a variable.
     pub(super) fn value(&mut self, name: &str, value: &Value) -> String {
         let text = literal(value);
-        if text.chars().count() <= SHORT {
+        if text.chars().count() <= MAX_INLINE_WIDTH {
             return text;
         }
         self.line(&format!("let {name} = {};", json(value, 4, WIDTH - 20)));
@@ -148,10 +148,10 @@ pub(super) fn test(test: &Condition, name: &str, body: &mut FunctionBody) -> Str
             return format!("Condition::not({inner})");
         }
         ConditionKind::HasToolCalls(field) => return format!("Condition::has_tool_calls({})", quoted(field)),
-        ConditionKind::Field { field, at, is } => {
-            let leaf = leaf(field, is, name, body);
+        ConditionKind::Field { field, at, comparison } => {
+            let expression = self::comparison(field, comparison, name, body);
             let at = at.as_ref().map(|at| format!(".at({})", quoted(at))).unwrap_or_default();
-            return format!("{leaf}{at}");
+            return format!("{expression}{at}");
         }
     };
     let parts: Vec<String> = inner
@@ -163,9 +163,9 @@ pub(super) fn test(test: &Condition, name: &str, body: &mut FunctionBody) -> Str
     format!("Condition::{word}({list})")
 }
 
-fn leaf(field: &str, is: &Comparison, name: &str, body: &mut FunctionBody) -> String {
+fn comparison(field: &str, comparison: &Comparison, name: &str, body: &mut FunctionBody) -> String {
     let field = quoted(field);
-    let (word, value) = match is {
+    let (word, value) = match comparison {
         Comparison::Exists(true) => return format!("Condition::exists({field})"),
         Comparison::Exists(false) => return format!("Condition::is_missing({field})"),
         Comparison::OneOf(values) => {
@@ -228,7 +228,7 @@ fn pretty(value: &Value, indent: usize) -> String {
             let entry = |(key, value): (&String, &Value)| format!("{}: {}", quoted(key), entry(value, indent + 4));
             ("{", sorted_entries(map).map(entry).collect::<Vec<_>>(), "}")
         }
-        Value::Array(items) if compact(value).chars().count() > SHORT => {
+        Value::Array(items) if compact(value).chars().count() > MAX_INLINE_WIDTH => {
             ("[", items.iter().map(|item| entry(item, indent + 4)).collect(), "]")
         }
         other => return compact(other),
@@ -240,7 +240,7 @@ fn pretty(value: &Value, indent: usize) -> String {
 /// Returns a nested value: on one line if it is short.
 fn entry(value: &Value, indent: usize) -> String {
     let line = compact(value);
-    if line.chars().count() <= SHORT { line } else { pretty(value, indent) }
+    if line.chars().count() <= MAX_INLINE_WIDTH { line } else { pretty(value, indent) }
 }
 
 fn compact(value: &Value) -> String {
@@ -303,12 +303,12 @@ fn raw(text: &str) -> String {
 }
 
 fn identifier(name: &str) -> String {
-    let letters = name.chars().map(|character| match character {
+    let characters = name.chars().map(|character| match character {
         character if character.is_ascii_alphanumeric() => character.to_ascii_lowercase(),
         _ => '_',
     });
     let mut name = String::new();
-    for character in letters {
+    for character in characters {
         if character != '_' || !name.ends_with('_') {
             name.push(character);
         }

@@ -51,7 +51,7 @@ impl Node<DynamicState> for ConditionNode {
     type Output = Command<DynamicState>;
 
     async fn run(&self, cx: TaskContext) -> Result<Command<DynamicState>, NodeError> {
-        let values = NodeInputs::of(&cx)?;
+        let values = NodeInputs::from_task(&cx)?;
         let route = self.routes.iter().find(|(test, _)| test.evaluate(&values));
         Ok(Command::goto(route.map_or(&self.default_to, |(_, to)| to).clone()))
     }

@@ -43,10 +43,10 @@ impl Node<DynamicState> for InterruptNode {
     type Output = Value;
 
     async fn run(&self, cx: TaskContext) -> Result<Value, NodeError> {
-        let values = NodeInputs::of(&cx)?;
+        let values = NodeInputs::from_task(&cx)?;
         let payload: Map<String, Value> =
             self.payload_fields.iter().map(|field| (field.clone(), values.get(field).into_owned())).collect();
-        let text = values.fill(&self.prompt)?.text().into_owned();
+        let text = values.render(&self.prompt)?.text().into_owned();
         let interrupts = <Interrupts as FromTask<DynamicState, ()>>::from_task(&cx)?;
         let resume_value =
             interrupts.raise_with_schema(cx.node(), Value::Object(payload), &text, self.resume_schema.clone()).await?;

@@ -47,7 +47,7 @@ impl Node<DynamicState> for MapNode {
     type Output = Command<DynamicState>;
 
     async fn run(&self, cx: TaskContext) -> Result<Command<DynamicState>, NodeError> {
-        let list = NodeInputs::of(&cx)?.get(&self.over).into_owned();
+        let list = NodeInputs::from_task(&cx)?.get(&self.over).into_owned();
         let items = match list {
             Value::Array(items) => items,
             Value::Null => Vec::new(),

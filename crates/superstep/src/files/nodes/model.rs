@@ -112,7 +112,7 @@ impl ModelNode {
             },
             None => Vec::new(),
         };
-        let prompt = self.prompt.as_ref().map(|prompt| values.fill(prompt)).transpose()?;
+        let prompt = self.prompt.as_ref().map(|prompt| values.render(prompt)).transpose()?;
         let prompt_message = prompt
             .map(|message| if self.messages.is_some() { message } else { Message::user(message.text().into_owned()) });
         let mut request = ChatRequest::new(prompt_message.map(Arc::new).into_iter().chain(history));
@@ -127,7 +127,7 @@ impl Node<DynamicState> for ModelNode {
     type Output = Value;
 
     async fn run(&self, cx: TaskContext) -> Result<Value, NodeError> {
-        let values = NodeInputs::of(&cx)?;
+        let values = NodeInputs::from_task(&cx)?;
         let Some(field) = self.output.as_ref().or(self.messages.as_ref()) else {
             return Err(Error::new(ErrorCode::InvalidGraph, "the model node has no field for its response")
                 .with_help("set `output`")

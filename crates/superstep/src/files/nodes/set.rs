@@ -53,12 +53,12 @@ impl Node<DynamicState> for SetNode {
     type Output = Value;
 
     async fn run(&self, cx: TaskContext) -> Result<Value, NodeError> {
-        let values = NodeInputs::of(&cx)?;
+        let values = NodeInputs::from_task(&cx)?;
         let mut update = Map::new();
         for (field, from) in &self.0 {
             let value = match from {
                 ValueSource::Value(value) => value.clone(),
-                ValueSource::Template(text) => Value::from(values.fill(text)?.text().into_owned()),
+                ValueSource::Template(text) => Value::from(values.render(text)?.text().into_owned()),
                 ValueSource::Copy(from) => values.get(from).into_owned(),
             };
             update.insert(field.clone(), value);

@@ -17,12 +17,12 @@ pub(super) fn parse(text: &str, diagnostics: &mut Diagnostics) -> Option<Spanned
         diagnostics.at_offset(offset_of(text, error.line(), error.column()), format!("not JSON: {fact}"), None);
         return None;
     }
-    let mut walk = JsonSpanParser { text, at: 0, twice: Vec::new() };
-    let tree = walk.value()?;
-    for (offset, key) in &walk.twice {
+    let mut parser = JsonSpanParser { text, at: 0, duplicate_keys: Vec::new() };
+    let tree = parser.value()?;
+    for (offset, key) in &parser.duplicate_keys {
         diagnostics.at_offset(*offset, format!("duplicate key `{key}`"), Some("remove one of them".to_owned()));
     }
-    walk.twice.is_empty().then_some(tree)
+    parser.duplicate_keys.is_empty().then_some(tree)
 }
 
 /// Converts a position of `serde_json` to an offset. Lines and columns (bytes) count from one; a column past the end
@@ -39,7 +39,7 @@ fn offset_of(text: &str, line: usize, column: usize) -> usize {
 struct JsonSpanParser<'a> {
     text: &'a str,
     at: usize,
-    twice: Vec<(usize, String)>,
+    duplicate_keys: Vec<(usize, String)>,
 }
 
 impl JsonSpanParser<'_> {
@@ -75,8 +75,8 @@ impl JsonSpanParser<'_> {
     /// Parses a number, a boolean or null.
     fn plain(&mut self) -> Option<SpannedKind> {
         let start = self.at;
-        let ends = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b',' | b']' | b'}');
-        self.at += self.text.as_bytes()[start..].iter().take_while(|byte| !ends(byte)).count();
+        let is_end = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b',' | b']' | b'}');
+        self.at += self.text.as_bytes()[start..].iter().take_while(|byte| !is_end(byte)).count();
         match serde_json::from_str(self.text.get(start..self.at)?).ok()? {
             Value::Bool(flag) => Some(SpannedKind::Flag(flag)),
             Value::Number(number) => Some(SpannedKind::Number(number)),
@@ -107,7 +107,7 @@ impl JsonSpanParser<'_> {
             self.at += 1;
             let value = self.value()?;
             if !keys.insert(key.clone()) {
-                self.twice.push((start, key.clone()));
+                self.duplicate_keys.push((start, key.clone()));
             }
             entries.push(SpannedEntry { key, key_span, value });
             self.comma()?;

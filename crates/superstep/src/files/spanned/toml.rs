@@ -5,7 +5,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::super::diagnostics::Diagnostics;
-use super::{DEPTH, SpannedEntry, SpannedKind, SpannedValue, reject_deep};
+use super::{MAX_DEPTH, SpannedEntry, SpannedKind, SpannedValue, reject_deep};
 
 /// Maximum number of reported syntax errors: later ones usually follow from the first.
 const MAX_REPORTED_ERRORS: usize = 5;
@@ -19,7 +19,7 @@ pub(super) fn parse(text: &str, diagnostics: &mut Diagnostics) -> Option<Spanned
     if !errors.is_empty() {
         return None;
     }
-    let kind = table(document.get_ref(), DEPTH, diagnostics)?;
+    let kind = table(document.get_ref(), MAX_DEPTH, diagnostics)?;
     Some(SpannedValue { kind, span: 0..text.len() })
 }
 

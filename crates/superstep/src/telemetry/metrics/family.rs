@@ -99,23 +99,23 @@ impl MetricValue for Scalar {
 #[derive(Default)]
 pub(super) struct Histogram {
     /// Cumulative count of each bucket.
-    within: [u64; BUCKETS.len()],
+    bucket_counts: [u64; BUCKETS.len()],
     count: u64,
     sum: f64,
 }
 
 impl MetricValue for Histogram {
     fn add(&mut self, amount: f64) {
-        for (within, max) in self.within.iter_mut().zip(BUCKETS) {
-            *within += u64::from(amount <= max);
+        for (count, upper_bound) in self.bucket_counts.iter_mut().zip(BUCKETS) {
+            *count += u64::from(amount <= upper_bound);
         }
         self.count += 1;
         self.sum += amount;
     }
 
     fn write(&self, f: &mut fmt::Formatter<'_>, name: &str, labels: &str) -> fmt::Result {
-        for (within, max) in self.within.iter().zip(BUCKETS) {
-            writeln!(f, "{name}_bucket{{{labels},le=\"{max}\"}} {within}")?;
+        for (count, upper_bound) in self.bucket_counts.iter().zip(BUCKETS) {
+            writeln!(f, "{name}_bucket{{{labels},le=\"{upper_bound}\"}} {count}")?;
         }
         writeln!(f, "{name}_bucket{{{labels},le=\"+Inf\"}} {}", self.count)?;
         writeln!(f, "{name}_sum{{{labels}}} {}\n{name}_count{{{labels}}} {}", self.sum, self.count)
@@ -151,7 +151,7 @@ mod tests {
             format!("x_seconds_sum{{{labels}}} 1000.002"),
             format!("x_seconds_count{{{labels}}} 2"),
         ] {
-            assert!(text.lines().any(|found| found == line), "{line} is not in:\n{text}");
+            assert!(text.lines().any(|text_line| text_line == line), "{line} is not in:\n{text}");
         }
     }
 }

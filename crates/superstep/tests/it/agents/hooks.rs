@@ -153,12 +153,12 @@ async fn hooks_jump_only_to_declared_targets() {
 #[tokio::test]
 async fn middleware_state_is_private_and_stays_on_the_thread() {
     let seen = Calls::default();
-    let noted = seen.clone();
+    let hook_calls = seen.clone();
     let counting = before_model("counting", move |hook: HookContext| {
-        let noted = noted.clone();
+        let hook_calls = hook_calls.clone();
         async move {
             let times: u32 = hook.middleware_state()?;
-            noted.note(format!("{times} in round {}", hook.turn().iterations()));
+            hook_calls.note(format!("{times} in round {}", hook.turn().iterations()));
             HookUpdate::none().set_middleware_state(times + 1)
         }
     });

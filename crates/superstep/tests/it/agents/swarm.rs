@@ -72,7 +72,7 @@ async fn calls_in_the_message_of_a_handoff_are_executed() {
 }
 
 /// A graph with a conversation that hands off with its own tool.
-fn own(to: &'static str) -> CompiledGraph<superstep::agents::MessagesState> {
+fn graph_with_handoff(to: &'static str) -> CompiledGraph<superstep::agents::MessagesState> {
     use superstep::core::message::ToolCall;
     let mut graph = superstep::agents::messages_graph("own");
     let handoff = graph.add_node("ask", move || {
@@ -89,7 +89,7 @@ fn own(to: &'static str) -> CompiledGraph<superstep::agents::MessagesState> {
 async fn agents_hand_off_only_to_permitted_agents() {
     let (alice, bob) = (ScriptedModel::new(["Fine."]), ScriptedModel::new(["Bob here."]));
     let team = |to: &'static str, allowed: &'static str| {
-        let own = team_member("own", "Has its own.", own(to)).handoff_to([allowed]);
+        let own = team_member("own", "Has its own.", graph_with_handoff(to)).handoff_to([allowed]);
         swarm([agent("alice", &alice).handoff_to(["own"]), agent("bob", &bob), own], "own").compile().unwrap()
     };
     let done = team("bob", "bob").invoke("Go").await.unwrap();

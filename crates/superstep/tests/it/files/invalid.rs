@@ -15,7 +15,7 @@ secret = { type = \"string\", private = true }
 ";
 
 /// Returns a file with this node `a` and other content, between start and end.
-fn with(rest: &str) -> String {
+fn file_with(rest: &str) -> String {
     format!("{STATE}{rest}\n[[edges]]\nfrom = \"START\"\nto = \"a\"\n[[edges]]\nfrom = \"a\"\nto = \"END\"\n")
 }
 
@@ -24,10 +24,10 @@ const FINE: &str = "[nodes.a]\nkind = \"set\"\nvalues = { text = \"x\" }";
 /// Files with one error each.
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn cases() -> Vec<(&'static str, String)> {
-    let node = |name, keys: &str| (name, with(&format!("[nodes.a]\n{keys}")));
-    let edge = |name, edge: &str| (name, format!("{}[[edges]]\n{edge}\n", with(FINE)));
-    let state = |name, field: &str| (name, with(FINE).replacen("[state]\n", &format!("[state]\n{field}\n"), 1));
-    let top = |name, key: &str| (name, format!("{key}\n{}", with(FINE)));
+    let node = |name, keys: &str| (name, file_with(&format!("[nodes.a]\n{keys}")));
+    let edge = |name, edge: &str| (name, format!("{}[[edges]]\n{edge}\n", file_with(FINE)));
+    let state = |name, field: &str| (name, file_with(FINE).replacen("[state]\n", &format!("[state]\n{field}\n"), 1));
+    let top = |name, key: &str| (name, format!("{key}\n{}", file_with(FINE)));
     vec![
         ("not TOML", "name = \nstate = {".into()),
         ("a key twice", top("", "name = \"u\"").1),
@@ -122,11 +122,11 @@ fn cases() -> Vec<(&'static str, String)> {
         node("a map over a text", "kind = \"map\"\nover = \"text\"\nto = \"END\""),
         (
             "a map whose tasks overwrite each other",
-            with(
+            file_with(
                 "[nodes.a]\nkind = \"map\"\nover = \"list\"\nto = \"b\"\n[nodes.b]\nkind = \"set\"\ncopies = { text = \"item\" }",
             ),
         ),
-        ("an item where there is none", with("[nodes.a]\nkind = \"set\"\ncopies = { log = \"item\" }")),
+        ("an item where there is none", file_with("[nodes.a]\nkind = \"set\"\ncopies = { log = \"item\" }")),
         node("an interrupt without a prompt", "kind = \"interrupt\"\noutput = \"txt\"\nresume_type = \"bool\""),
         node("a subgraph of two kinds", "kind = \"subgraph\"\ngraph = \"g\"\nfile = \"g.toml\""),
         node("a set that sets nothing", "kind = \"set\""),
@@ -141,10 +141,10 @@ fn cases() -> Vec<(&'static str, String)> {
         edge("an empty join", "from = []\nto = \"a\""),
         (
             "a node that cannot be reached",
-            with(&format!("{FINE}\n[nodes.b]\nkind = \"set\"\nvalues = {{ text = \"y\" }}")),
+            file_with(&format!("{FINE}\n[nodes.b]\nkind = \"set\"\nvalues = {{ text = \"y\" }}")),
         ),
-        ("a node called END", with(&format!("{FINE}\n[nodes.END]\nkind = \"set\"\nvalues = {{ text = \"y\" }}"))),
-        ("a node with a reserved name", with(FINE).replace("nodes.a", "nodes.__a").replace("\"a\"", "\"__a\"")),
+        ("a node called END", file_with(&format!("{FINE}\n[nodes.END]\nkind = \"set\"\nvalues = {{ text = \"y\" }}"))),
+        ("a node with a reserved name", file_with(FINE).replace("nodes.a", "nodes.__a").replace("\"a\"", "\"__a\"")),
         ("columns count characters", "name = \"t\"\nédges = 1".into()),
     ]
 }
@@ -204,7 +204,7 @@ fn missing_parts_are_reported_with_their_location() {
 /// R-FWK-96: a timeout on a synchronous function among the components is rejected at its node.
 #[test]
 fn invalid_parts_are_reported_with_their_location() {
-    let text = with("[nodes.a]\nkind = \"rust\"\nnode = \"plain\"\ntimeout = 1");
+    let text = file_with("[nodes.a]\nkind = \"rust\"\nnode = \"plain\"\ntimeout = 1");
     let file = GraphFile::parse(&text, FileFormat::Toml).unwrap();
     let error = file.build(&Components::new().node("plain", || serde_json::json!({}))).map(drop).unwrap_err();
     assert_eq!(error.diagnostics()[0].pointer, "<toml>:8:8");
@@ -218,7 +218,7 @@ fn nothing_is_read_outside_of_the_folder() {
     folder.write("secret.md", "+++\nversion = \"1\"\n+++\nsecret");
     folder.write("in/fine.md", "+++\nversion = \"1\"\n+++\nfine");
     let node = |file: &str| {
-        with(&format!("[nodes.a]\nkind = \"model\"\nmodel = \"m\"\nprompt_file = {file:?}\noutput = \"text\""))
+        file_with(&format!("[nodes.a]\nkind = \"model\"\nmodel = \"m\"\nprompt_file = {file:?}\noutput = \"text\""))
     };
     let mut all = String::new();
     let mut check_rejected = |name: &str, file: &str| {
@@ -248,17 +248,17 @@ fn nothing_is_read_outside_of_the_folder() {
 #[test]
 fn problems_in_a_subgraph_are_reported_in_its_file() {
     let folder = Folder::new("inside");
-    let outer = folder.write("outer.toml", &with("[nodes.a]\nkind = \"subgraph\"\nfile = \"sub/inner.toml\""));
+    let outer = folder.write("outer.toml", &file_with("[nodes.a]\nkind = \"subgraph\"\nfile = \"sub/inner.toml\""));
     let message = || {
         let error = GraphFile::open(&outer).unwrap_err();
         error.to_string().replace(&*folder.0.to_string_lossy(), "")
     };
     let mut all = format!("# missing\n{}\n\n", message());
-    folder.write("sub/inner.toml", &with("[nodes.a]\nkind = \"set\"\nvalues = { txt = 1 }"));
+    folder.write("sub/inner.toml", &file_with("[nodes.a]\nkind = \"set\"\nvalues = { txt = 1 }"));
     all.push_str(&format!("# wrong\n{}\n\n", message()));
-    folder.write("sub/inner.toml", &with("[nodes.a]\nkind = \"subgraph\"\nfile = \"inner.toml\""));
+    folder.write("sub/inner.toml", &file_with("[nodes.a]\nkind = \"subgraph\"\nfile = \"inner.toml\""));
     all.push_str(&format!("# itself\n{}\n\n", message()));
-    folder.write("sub/inner.toml", &with("[nodes.a]\nkind = \"subgraph\"\nfile = \"inner.yaml\""));
+    folder.write("sub/inner.toml", &file_with("[nodes.a]\nkind = \"subgraph\"\nfile = \"inner.yaml\""));
     folder.write("sub/inner.yaml", "");
     all.push_str(&format!("# another form\n{}\n\n", message()));
     assert_golden("inside.txt", &all);

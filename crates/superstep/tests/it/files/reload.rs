@@ -21,7 +21,7 @@ fn text(word: &str, more: &str) -> String {
 name = "live"
 [state]
 word = {{ type = "string" }}
-resume_type = {{ type = "string" }}
+answer = {{ type = "string" }}
 {more}
 [nodes.say]
 kind = "set"

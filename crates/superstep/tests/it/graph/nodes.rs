@@ -7,7 +7,7 @@ use superstep::{Blocking, ContextPart, DynamicState, ErrorCode, FromContext, Int
 use crate::fixtures::{field, graph, log_of, log_word, schema};
 
 /// Returns the log after a run of a graph with one node.
-async fn alone<M>(node: impl IntoNode<DynamicState, (), M>) -> Value {
+async fn single_node<M>(node: impl IntoNode<DynamicState, (), M>) -> Value {
     log_of(|g| {
         let a = g.add_node("a", node);
         g.add_edge(START, a).add_edge(a, END);
@@ -36,15 +36,15 @@ impl Node<DynamicState> for Holds {
 /// R-FWK-2: nodes are sync or async functions, closures of both kinds, blocking functions, or types.
 #[tokio::test]
 async fn functions_closures_blocking_work_and_types_are_nodes() {
-    assert_eq!(alone(named).await, json!(["fn"]));
-    assert_eq!(alone(named_async).await, json!(["async fn"]));
-    assert_eq!(alone(|| json!({ "log": ["closure"] })).await, json!(["closure"]));
-    assert_eq!(alone(async || json!({ "log": ["async closure"] })).await, json!(["async closure"]));
-    assert_eq!(alone(|| async { json!({ "log": ["future"] }) }).await, json!(["future"]));
-    assert_eq!(alone(blocking(|| json!({ "log": ["blocking"] }))).await, json!(["blocking"]));
-    assert_eq!(alone(node(named_async).tag("x")).await, json!(["async fn"]));
-    assert_eq!(alone(Holds("type")).await, json!(["type", "a"]));
-    assert_eq!(alone(node(Holds("with"))).await, json!(["with", "a"]));
+    assert_eq!(single_node(named).await, json!(["fn"]));
+    assert_eq!(single_node(named_async).await, json!(["async fn"]));
+    assert_eq!(single_node(|| json!({ "log": ["closure"] })).await, json!(["closure"]));
+    assert_eq!(single_node(async || json!({ "log": ["async closure"] })).await, json!(["async closure"]));
+    assert_eq!(single_node(|| async { json!({ "log": ["future"] }) }).await, json!(["future"]));
+    assert_eq!(single_node(blocking(|| json!({ "log": ["blocking"] }))).await, json!(["blocking"]));
+    assert_eq!(single_node(node(named_async).tag("x")).await, json!(["async fn"]));
+    assert_eq!(single_node(Holds("type")).await, json!(["type", "a"]));
+    assert_eq!(single_node(node(Holds("with"))).await, json!(["with", "a"]));
 }
 
 struct Keys {
@@ -83,19 +83,19 @@ async fn a_node_takes_the_state_the_context_both_or_nothing() {
 /// R-FWK-2, R-GRA-46, R-REF-27: a node returns nothing, an update, a command, or an option or result of these.
 #[tokio::test]
 async fn a_node_returns_nothing_an_update_a_command_or_a_result() {
-    assert_eq!(alone(|| ()).await, json!([]));
-    assert_eq!(alone(async || {}).await, json!([]));
-    assert_eq!(alone(|| json!({})).await, json!([]));
-    assert_eq!(alone(|| None::<Value>).await, json!([]));
-    assert_eq!(alone(|| Some(json!({ "log": ["some"] }))).await, json!(["some"]));
-    assert_eq!(alone(|| Ok::<_, NodeError>(json!({ "log": ["ok"] }))).await, json!(["ok"]));
-    assert_eq!(alone(|| Ok::<_, std::io::Error>(())).await, json!([]));
-    assert_eq!(alone(|| Command::new().update(json!({ "log": ["command"] }))).await, json!(["command"]));
+    assert_eq!(single_node(|| ()).await, json!([]));
+    assert_eq!(single_node(async || {}).await, json!([]));
+    assert_eq!(single_node(|| json!({})).await, json!([]));
+    assert_eq!(single_node(|| None::<Value>).await, json!([]));
+    assert_eq!(single_node(|| Some(json!({ "log": ["some"] }))).await, json!(["some"]));
+    assert_eq!(single_node(|| Ok::<_, NodeError>(json!({ "log": ["ok"] }))).await, json!(["ok"]));
+    assert_eq!(single_node(|| Ok::<_, std::io::Error>(())).await, json!([]));
+    assert_eq!(single_node(|| Command::new().update(json!({ "log": ["command"] }))).await, json!(["command"]));
     let several = || {
         let one = |word: &str| Command::<DynamicState>::new().update(json!({ "log": [word] }));
         vec![one("first"), one("second")]
     };
-    assert_eq!(alone(several).await, json!(["first", "second"]));
+    assert_eq!(single_node(several).await, json!(["first", "second"]));
 }
 
 /// R-FWK-2: an error that a node returns is the error of the run, with its text, its cause and the node.

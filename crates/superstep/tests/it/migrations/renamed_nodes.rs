@@ -19,9 +19,9 @@ fn schema(version: u32) -> Arc<Schema> {
 fn build(version: u32, names: [&str; 4], store: &SharedCheckpointer, calls: &Calls) -> StateGraph<DynamicState> {
     let [early, cut, interrupt_name, late] = names;
     let mut graph = StateGraph::with_schema("test", schema(version));
-    let noted = calls.clone();
+    let node_calls = calls.clone();
     let interrupt = graph.add_node(interrupt_name, move |interrupt: Interrupts| {
-        noted.note("ask");
+        node_calls.note("ask");
         async move {
             let well: bool = interrupt.raise("well?", ()).await?;
             Ok::<_, NodeError>(json!({ "log": format!("said {well}") }))

@@ -186,7 +186,7 @@ async fn skipped_actions_of_a_recorded_task_do_not_shift_later_ordinals() {
 }
 
 /// Returns the message list after each update of a series, or the error.
-async fn talked(compat: Compat, updates: &[Value]) -> Result<Vec<Vec<(String, String)>>, String> {
+async fn message_states(compat: Compat, updates: &[Value]) -> Result<Vec<Vec<(String, String)>>, String> {
     let fields = json!({ "talk": { "type": "messages", "reducer": "add_messages", "default": [] }, "n": {} });
     let schema = superstep::Schema::from_json("talk", &fields).unwrap();
     let mut g = StateGraph::<DynamicState>::with_schema("talk", schema);
@@ -230,11 +230,11 @@ async fn messages_are_folded_by_id() {
     ];
     for compat in COMPAT_MODES {
         for (update, expected) in &rows {
-            let lists = talked(compat, &[start.clone(), update.clone()]).await.unwrap();
+            let lists = message_states(compat, &[start.clone(), update.clone()]).await.unwrap();
             let list: Vec<(&str, &str)> = lists[1].iter().map(|(id, text)| (id.as_str(), text.as_str())).collect();
             assert_eq!(&list, expected, "{compat:?}: {update}");
         }
-        let error = talked(compat, &[start.clone(), json!([removed("9")])]).await.unwrap_err();
+        let error = message_states(compat, &[start.clone(), json!([removed("9")])]).await.unwrap_err();
         assert!(error.contains('9'), "{compat:?}: {error}");
     }
 }
@@ -244,8 +244,9 @@ async fn messages_are_folded_by_id() {
 async fn a_message_gets_its_id_once() {
     for compat in COMPAT_MODES {
         let hello = json!({ "role": "user", "content": "hello" });
-        let lists =
-            talked(compat, &[json!([hello, hello]), json!(hello), json!([user_message("x", "end")])]).await.unwrap();
+        let lists = message_states(compat, &[json!([hello, hello]), json!(hello), json!([user_message("x", "end")])])
+            .await
+            .unwrap();
         let (first, second, third) = (&lists[0], &lists[1], &lists[2]);
         assert!(first[0].0 != first[1].0 && !first[0].0.is_empty(), "{compat:?}: {first:?}");
         assert_eq!((&second[..2], &third[..3]), (&first[..], &second[..]), "{compat:?}");

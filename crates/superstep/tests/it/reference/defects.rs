@@ -71,8 +71,8 @@ async fn writes_are_saved_before_the_checkpoint_and_the_next_superstep() {
     }
 }
 
-/// Returns whether a run ends without an error, and how many of `nodes` sequential nodes run within a limit.
-async fn within(compat: Compat, nodes: usize, limit: u32) -> (bool, usize) {
+/// Runs a graph: true if the run ends without an error, and how many of `nodes` sequential nodes run within a limit.
+async fn run_with_limit(compat: Compat, nodes: usize, limit: u32) -> (bool, usize) {
     let (mut g, runs) = (graph("g"), CallCounter::default());
     let mut row = vec![START];
     for number in 0..nodes {
@@ -92,10 +92,10 @@ async fn within(compat: Compat, nodes: usize, limit: u32) -> (bool, usize) {
 async fn a_limit_is_the_number_of_supersteps() {
     for (nodes, limit, ends_well) in [(1, 1, true), (3, 3, true), (3, 2, false), (3, 4, true)] {
         let ran = nodes.min(limit as usize);
-        assert_eq!(within(Compat::Strict, nodes, limit).await, (ends_well, ran), "{nodes} within {limit}");
+        assert_eq!(run_with_limit(Compat::Strict, nodes, limit).await, (ends_well, ran), "{nodes} within {limit}");
     }
     for (nodes, limit, ends_well) in [(1, 1, false), (1, 2, true), (3, 3, false), (3, 4, true)] {
-        assert_eq!(within(Compat::LangGraph, nodes, limit).await.0, ends_well, "{nodes} within {limit}");
+        assert_eq!(run_with_limit(Compat::LangGraph, nodes, limit).await.0, ends_well, "{nodes} within {limit}");
     }
 }
 

@@ -11,7 +11,7 @@ use crate::fixtures::{field, graph};
 use crate::support::{dynamic, expect_error, log, log_field, only_question, stored};
 
 /// `z`, `a` and `m`, added in this order, write one field in one superstep; `m` finishes first, `a` last.
-async fn together(compat: Compat, name: &'static str, values: [Value; 3]) -> Result<Value> {
+async fn write_in_parallel(compat: Compat, name: &'static str, values: [Value; 3]) -> Result<Value> {
     let (mut g, turns) = (graph("g"), CompletionOrder::new());
     for ((node, turn), value) in [("z", 1), ("a", 2), ("m", 0)].into_iter().zip(values) {
         let turns = turns.clone();
@@ -33,12 +33,12 @@ async fn together(compat: Compat, name: &'static str, values: [Value; 3]) -> Res
 #[tokio::test]
 async fn two_writers_of_a_single_value_are_rejected() {
     for compat in COMPAT_MODES {
-        let error = expect_error(together(compat, "title", [json!("x"), json!("y"), json!("x")]).await);
+        let error = expect_error(write_in_parallel(compat, "title", [json!("x"), json!("y"), json!("x")]).await);
         assert_eq!(error.code(), ErrorCode::ConcurrentUpdate);
         for word in ["`title`", "`z`", "`a`", "`m`"] {
             assert!(error.message().contains(word), "{word} in {error}");
         }
-        assert_eq!(together(compat, "title", [json!("x"), json!("x"), json!("x")]).await.unwrap(), json!("x"));
+        assert_eq!(write_in_parallel(compat, "title", [json!("x"), json!("x"), json!("x")]).await.unwrap(), json!("x"));
     }
 }
 
@@ -46,11 +46,11 @@ async fn two_writers_of_a_single_value_are_rejected() {
 #[tokio::test]
 async fn parallel_writes_fold_in_the_order_of_tasks() {
     let values = || [json!("z"), json!("a"), json!("m")];
-    assert_eq!(together(Compat::Strict, "text", values()).await.unwrap(), json!("zam"));
-    assert_eq!(together(Compat::LangGraph, "text", values()).await.unwrap(), json!("amz"));
+    assert_eq!(write_in_parallel(Compat::Strict, "text", values()).await.unwrap(), json!("zam"));
+    assert_eq!(write_in_parallel(Compat::LangGraph, "text", values()).await.unwrap(), json!("amz"));
     let lists = || [json!(["z"]), json!(["a"]), json!(["m"])];
-    assert_eq!(together(Compat::Strict, "log", lists()).await.unwrap(), json!(["z", "a", "m"]));
-    assert_eq!(together(Compat::LangGraph, "log", lists()).await.unwrap(), json!(["a", "m", "z"]));
+    assert_eq!(write_in_parallel(Compat::Strict, "log", lists()).await.unwrap(), json!(["z", "a", "m"]));
+    assert_eq!(write_in_parallel(Compat::LangGraph, "log", lists()).await.unwrap(), json!(["a", "m", "z"]));
 }
 
 /// R-REF-18: the first node sees an input after the reducers, on a new thread and on an existing one.

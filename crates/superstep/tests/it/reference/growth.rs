@@ -39,7 +39,7 @@ fn both(value: Value) -> Value {
 }
 
 /// `q` and `p` together, then a cached node, then one that resets both lists once they are long.
-fn twins(compat: Compat, store: SharedCheckpointer) -> CompiledGraph<DynamicState> {
+fn graph_with_both_lists(compat: Compat, store: SharedCheckpointer) -> CompiledGraph<DynamicState> {
     let schema = Schema::builder("twins").field(grown("grown")).field(custom_list("whole")).build().unwrap();
     let mut graph = StateGraph::<DynamicState>::with_schema("twins", schema);
     let q = graph.add_node("q", || both(json!("q")));
@@ -68,7 +68,7 @@ async fn a_list_stored_as_deltas_reads_like_a_full_value() {
             SharedCheckpointer::from(MemoryCheckpointer::new()),
             JsonCheckpointer::on(&MemoryCheckpointer::new()).into(),
         ] {
-            let graph = twins(compat, store.clone());
+            let graph = graph_with_both_lists(compat, store.clone());
             for round in 0..4 {
                 graph.invoke(both(json!([round]))).thread("t").await.unwrap();
                 graph.threads().update_state("t", both(json!("edit"))).await.unwrap();

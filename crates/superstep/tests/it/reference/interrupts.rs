@@ -14,19 +14,19 @@ use crate::support::{Calls, expect_error, line, only_question, stored};
 /// `number` interrupts for a small number, `word` for a text, `plain` does not interrupt; all three in one superstep.
 fn three(compat: Compat, memory: &MemoryCheckpointer, runs: &Calls) -> CompiledGraph<DynamicState> {
     let mut g = graph("three");
-    let noted = runs.clone();
+    let node_calls = runs.clone();
     let number = g.add_node("number", move |interrupts: Interrupts| {
-        noted.note("number");
+        node_calls.note("number");
         async move { Ok::<_, NodeError>(json!({ "log": [interrupts.raise::<u8>("number", "how many?").await?] })) }
     });
-    let noted = runs.clone();
+    let node_calls = runs.clone();
     let plain = g.add_node("plain", move || {
-        noted.note("plain");
+        node_calls.note("plain");
         json!({ "log": ["plain"] })
     });
-    let noted = runs.clone();
+    let node_calls = runs.clone();
     let word = g.add_node("word", move |interrupts: Interrupts| {
-        noted.note("word");
+        node_calls.note("word");
         async move { Ok::<_, NodeError>(json!({ "log": [interrupts.raise::<String>("word", "which?").await?] })) }
     });
     for node in [number, plain, word] {
@@ -37,7 +37,7 @@ fn three(compat: Compat, memory: &MemoryCheckpointer, runs: &Calls) -> CompiledG
 }
 
 /// Creates a resume value for the interrupt with this name.
-fn to(outcome: &Outcome<DynamicState>, name: &str, answer: serde_json::Value) -> ResumeValues {
+fn resume_value(outcome: &Outcome<DynamicState>, name: &str, answer: serde_json::Value) -> ResumeValues {
     let question = outcome.interrupts().iter().find(|question| question.name == name).unwrap();
     ResumeValues::from([(question.id, answer)])
 }
@@ -76,9 +76,9 @@ async fn unmatched_answers_are_rejected_before_anything_is_written() {
         let graph = three(compat, &memory, &runs);
         let paused = graph.invoke(json!({ "n": 0 })).thread("t").await.unwrap();
         let stranger = ResumeValues::from([("00000000-0000-0000-0000-000000000001".parse().unwrap(), json!("x"))]);
-        let mut half_known = to(&paused, "word", json!("x"));
+        let mut half_known = resume_value(&paused, "word", json!("x"));
         half_known.extend(stranger.clone());
-        let word = to(&paused, "word", json!("W"));
+        let word = resume_value(&paused, "word", json!("W"));
         let before = [
             ("no open interrupt with id", graph.resume_with("t", stranger)),
             ("no open interrupt with id", graph.resume_with("t", half_known)),
@@ -156,12 +156,12 @@ async fn an_invalid_resume_value_does_not_block_valid_ones() {
         let graph = three(compat, &memory, &runs);
         let paused = graph.invoke(json!({ "n": 0 })).thread("t").await.unwrap();
         assert_eq!(runs.take().len(), 3);
-        let mut both = to(&paused, "word", json!("W"));
-        both.extend(to(&paused, "number", json!(300)));
+        let mut both = resume_value(&paused, "word", json!("W"));
+        both.extend(resume_value(&paused, "number", json!(300)));
         let error = expect_error(graph.resume_with("t", both).await);
         assert_eq!((error.code(), error.diagnostics().len()), (ErrorCode::InvalidResume, 1), "{error}");
         assert_eq!(graph.threads().get_state("t").await.unwrap().interrupts().len(), 2, "{compat:?}");
-        let half = graph.resume_with("t", to(&paused, "word", json!("W"))).await.unwrap();
+        let half = graph.resume_with("t", resume_value(&paused, "word", json!("W"))).await.unwrap();
         assert_eq!((only_question(&half).name.as_str(), runs.take()), ("number", vec!["word".to_owned()]));
         assert_eq!(expect_error(graph.resume("t", "many").await).code(), ErrorCode::InvalidResume);
         assert_eq!(runs.take().len(), 0);

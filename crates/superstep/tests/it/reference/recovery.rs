@@ -73,7 +73,7 @@ async fn ids_of_one_process_rise() {
 }
 
 /// A graph with sends, a join that completes in two supersteps, and a deferred node: all kinds of scheduling state.
-fn winding(compat: Compat) -> CompiledGraph<DynamicState> {
+fn graph_with_all_triggers(compat: Compat) -> CompiledGraph<DynamicState> {
     let mut g = graph("winding");
     let last = g.add_node("last", node(log_word("last")).defer());
     let fan = g.add_node("fan", log_word("fan"));
@@ -109,7 +109,7 @@ async fn started(run: RunBuilder<DynamicState>) -> Vec<(String, TaskId)> {
 #[tokio::test]
 async fn another_process_finds_the_same_tasks() {
     for compat in COMPAT_MODES {
-        let (here, disk) = (winding(compat), MemoryCheckpointer::new());
+        let (here, disk) = (graph_with_all_triggers(compat), MemoryCheckpointer::new());
         here.invoke(json!({ "n": 0 })).thread("t").checkpointer(disk.clone()).interrupt_before(["*"]).await.unwrap();
         let mut supersteps = Vec::new();
         loop {
@@ -118,7 +118,10 @@ async fn another_process_finds_the_same_tasks() {
             let continue_once = |graph: &CompiledGraph<DynamicState>, thread: &str| {
                 graph.continue_thread(thread).interrupt_before(["*"])
             };
-            let there = started(continue_once(&winding(compat), &twin).checkpointer(JsonCheckpointer::on(&disk))).await;
+            let there = started(
+                continue_once(&graph_with_all_triggers(compat), &twin).checkpointer(JsonCheckpointer::on(&disk)),
+            )
+            .await;
             assert_eq!(there, started(continue_once(&here, "t").checkpointer(disk.clone())).await);
             if there.is_empty() {
                 break;

@@ -16,7 +16,7 @@ use crate::fixtures::{CallCounter, field, graph, log_word, schema};
 use crate::support::{expect_error, history, only_question};
 
 /// A graph of one node.
-fn alone<M>(name: &str, node: impl IntoNode<DynamicState, (), M>) -> CompiledGraph<DynamicState> {
+fn single_node_graph<M>(name: &str, node: impl IntoNode<DynamicState, (), M>) -> CompiledGraph<DynamicState> {
     let mut g = graph(name);
     let a = g.add_node("a", node);
     g.add_edge(START, a).add_edge(a, END);
@@ -32,7 +32,7 @@ async fn shared_fields_are_returned_as_deltas_or_full_values() {
         (Compat::LangGraph, json!(["before", "before", "in"]), json!(12), json!("aab")),
     ];
     for (compat, log, n, text) in rows {
-        let child = alone("inner", || json!({ "log": ["in"], "n": 2, "text": "b", "title": "set inside" }));
+        let child = single_node_graph("inner", || json!({ "log": ["in"], "n": 2, "text": "b", "title": "set inside" }));
         let mut g = graph("outer");
         let (before, child) = (g.add_node("before", log_word("before")), g.add_node("child", child));
         g.add_sequence([START, before.into(), child.into(), END]).compat(compat);
@@ -47,7 +47,7 @@ async fn handed<M>(compat: Compat, name: &str, inner: impl IntoNode<DynamicState
     let mut g = graph("outer");
     let [before, after, other] = ["before", "after", "other"].map(|name| g.add_node(name, log_word(name)));
     let work = g.add_node("work", |sent: SendPayload<u32>| json!({ "log": [sent.0] }));
-    let child = g.add_node("child", node(alone(name, inner)).goto_targets([other, work]));
+    let child = g.add_node("child", node(single_node_graph(name, inner)).goto_targets([other, work]));
     g.add_sequence([START, before.into(), child.into(), after.into(), END]).add_edge(other, END).add_edge(work, END);
     g.compat(compat);
     field(&g.compile().unwrap().invoke(json!({ "n": 0 })).await.unwrap(), "log")
@@ -102,7 +102,7 @@ async fn a_command_from_two_graphs_deep_reaches_the_graph_it_means() {
             g.add_sequence([START, child.into(), after.into(), END]).add_edge(there, END);
             g.compile().unwrap()
         };
-        let graph = wrap("outer", wrap("middle", alone("deep", leave)));
+        let graph = wrap("outer", wrap("middle", single_node_graph("deep", leave)));
         assert_eq!(field(&graph.invoke(json!({ "n": 0 })).await.unwrap(), "log"), expected);
     }
 }

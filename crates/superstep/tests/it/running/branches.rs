@@ -27,7 +27,7 @@ fn fan(policy: BranchPolicy, seconds: &'static [i64], finished: &CallCounter) ->
         }
     };
     let work = g.add_node("work", node(work).branch_policy(policy));
-    let (left, right) = (g.add_node("left", later("left")), g.add_node("right", later("right")));
+    let (left, right) = (g.add_node("left", delayed_log_word("left")), g.add_node("right", delayed_log_word("right")));
     g.add_edge(START, fan)
         .add_edge(work, left)
         .add_edge(work, right)
@@ -43,7 +43,7 @@ fn fan(policy: BranchPolicy, seconds: &'static [i64], finished: &CallCounter) ->
 }
 
 /// A node that takes ten minutes, so that remaining tasks of the previous superstep would be noticed.
-fn later(word: &'static str) -> impl Fn() -> BoxFuture<'static, Value> + std::marker::Send + Sync {
+fn delayed_log_word(word: &'static str) -> impl Fn() -> BoxFuture<'static, Value> + std::marker::Send + Sync {
     move || {
         Box::pin(async move {
             sleep(Duration::from_secs(600)).await;

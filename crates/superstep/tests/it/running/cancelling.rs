@@ -10,14 +10,14 @@ use tokio::time::{Instant, sleep};
 
 use crate::fixtures::{CallCounter, field, graph, log_word, settle};
 
-struct Bench {
+struct QuickAndSlow {
     graph: CompiledGraph<DynamicState>,
     quick: CallCounter,
     slow: CallCounter,
 }
 
 /// `first`, then `quick` in parallel with `slow`, which takes an hour the first time, then the end.
-fn bench() -> Bench {
+fn quick_and_slow() -> QuickAndSlow {
     let (mut g, quick, slow) = (graph("g"), CallCounter::default(), CallCounter::default());
     let (quick_runs, slow_runs) = (quick.clone(), slow.clone());
     let first = g.add_node("first", log_word("first"));
@@ -40,14 +40,14 @@ fn bench() -> Bench {
         .add_edge(q, END)
         .add_edge(s, END)
         .checkpointer(MemoryCheckpointer::new());
-    Bench { graph: g.compile().unwrap(), quick, slow }
+    QuickAndSlow { graph: g.compile().unwrap(), quick, slow }
 }
 
-/// R-FWK-18, R-REF-113: a cancelled run ends at the next await point without waiting for the node, with SS-013; the thread stays at its last complete
-/// superstep, finished siblings are kept and do not run again.
+/// R-FWK-18, R-REF-113: a cancelled run ends at the next await point without waiting for the node, with SS-013; the
+/// thread stays at its last complete superstep, finished siblings are kept and do not run again.
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_run_stops_at_once_and_keeps_finished_work() {
-    let Bench { graph, quick, slow } = bench();
+    let QuickAndSlow { graph, quick, slow } = quick_and_slow();
     let control = RunControl::new();
     let run = graph.invoke(json!({ "n": 0 })).thread("t").control(control.clone()).spawn();
     settle().await;
@@ -111,7 +111,7 @@ async fn finished_tasks_are_saved_although_their_results_were_not_received() {
 /// R-FWK-18: a run that is cancelled before it starts, or while it is queued, never runs.
 #[tokio::test(start_paused = true)]
 async fn a_run_cancelled_before_its_turn_never_runs() {
-    let Bench { graph, slow, .. } = bench();
+    let QuickAndSlow { graph, slow, .. } = quick_and_slow();
     let control = RunControl::new();
     control.cancel();
     let early = graph.invoke(json!({ "n": 0 })).thread("t").control(control).await;

@@ -16,11 +16,11 @@ where
     NodeBuilder<F>: IntoNode<DynamicState, (), M>,
 {
     let started = Instant::now();
-    let ended = alone(node).await;
+    let ended = single_node(node).await;
     (started.elapsed().as_secs(), ended.unwrap_err())
 }
 
-async fn alone<M>(node: impl IntoNode<DynamicState, (), M>) -> Result<()> {
+async fn single_node<M>(node: impl IntoNode<DynamicState, (), M>) -> Result<()> {
     let mut g = graph("g");
     let a = g.add_node("a", node);
     g.add_edge(START, a).add_edge(a, END);
@@ -64,7 +64,7 @@ async fn an_idle_timeout_restarts_with_each_heartbeat() {
         }
         Ok::<_, NodeError>(())
     };
-    alone(node(heartbeats).timeout(TimeoutPolicy::idle_timeout(seconds(3)))).await.unwrap();
+    single_node(node(heartbeats).timeout(TimeoutPolicy::idle_timeout(seconds(3)))).await.unwrap();
     let (after, error) = too_slow(node(heartbeats).timeout(TimeoutPolicy::idle_timeout(seconds(1)))).await;
     assert_eq!((after, error.code()), (1, ErrorCode::Timeout));
     let (after, _) =
@@ -82,8 +82,8 @@ async fn activity_in_a_subgraph_resets_the_idle_timeout() {
     let mut g = graph("middle");
     let child = g.add_node("child", inner.clone());
     g.add_edge(START, child).add_edge(child, END);
-    alone(node(inner.clone()).timeout(TimeoutPolicy::idle_timeout(seconds(3)))).await.unwrap();
-    alone(node(g.compile().unwrap()).timeout(TimeoutPolicy::idle_timeout(seconds(3)))).await.unwrap();
+    single_node(node(inner.clone()).timeout(TimeoutPolicy::idle_timeout(seconds(3)))).await.unwrap();
+    single_node(node(g.compile().unwrap()).timeout(TimeoutPolicy::idle_timeout(seconds(3)))).await.unwrap();
     let (after, error) = too_slow(node(inner).timeout(TimeoutPolicy::idle_timeout(seconds(1)))).await;
     assert_eq!((after, error.code()), (1, ErrorCode::Timeout));
 }
@@ -107,7 +107,9 @@ async fn an_idle_limit_may_count_heartbeats_only() {
             cx.heartbeat();
         }
     };
-    alone(node(heartbeats).timeout(TimeoutPolicy::idle_timeout(seconds(3)).refresh_on_heartbeat())).await.unwrap();
+    single_node(node(heartbeats).timeout(TimeoutPolicy::idle_timeout(seconds(3)).refresh_on_heartbeat()))
+        .await
+        .unwrap();
 }
 
 /// R-FWK-17, R-REF-108: the timeout of a send replaces that of its node, longer or shorter.

@@ -50,10 +50,10 @@ async fn a_destructive_tool_waits_for_a_person() {
     );
     assert_eq!(question.value["hash"].as_str().unwrap().len(), 32);
     assert_eq!(question.prompt.as_deref(), Some("Approve this call of `delete`?"));
-    assert_eq!((runs.of("delete"), runs.of("echo"), paused.state.messages.len()), (0, 1, 1));
+    assert_eq!((runs.count("delete"), runs.count("echo"), paused.state.messages.len()), (0, 1, 1));
     let done = graph.resume("t", approve(&question)).await.unwrap();
     assert_eq!(texts(&done.state.messages), ["deleted a.txt", "hi"]);
-    assert_eq!((runs.of("delete"), runs.of("echo")), (1, 1));
+    assert_eq!((runs.count("delete"), runs.count("echo")), (1, 1));
 }
 
 /// R-FWK-86: an approval is bound to the displayed call: with the hash of other arguments, without a hash, or as a
@@ -75,10 +75,10 @@ async fn an_approval_of_another_call_is_rejected() {
         let error = expect_error(graph.resume("t", &answer).await);
         assert_eq!(error.code(), ErrorCode::InvalidResume, "{answer}");
     }
-    assert_eq!(runs.of("delete"), 0);
+    assert_eq!(runs.count("delete"), 0);
     assert_eq!(graph.threads().get_state("t").await.unwrap().interrupts(), [&question]);
     graph.resume("t", approve(&question)).await.unwrap();
-    assert_eq!(runs.of("delete"), 1);
+    assert_eq!(runs.count("delete"), 1);
 }
 
 /// R-FWK-86: equal arguments have one hash, in any order.
@@ -124,7 +124,7 @@ async fn a_person_may_edit_or_reject() {
         (questions[2].id, edit(&questions[2], json!({ "path": "s3cret" }))),
     ]);
     let half = graph.resume_with("t", first).await.unwrap();
-    assert_eq!((half.interrupts().len(), runs.of("delete")), (2, 0));
+    assert_eq!((half.interrupts().len(), runs.count("delete")), (2, 0));
     let rest = ResumeValues::from([
         (questions[0].id, json!(Approval::reject("we need it"))),
         (questions[3].id, json!({ "decision": "reject" })),
@@ -139,7 +139,7 @@ async fn a_person_may_edit_or_reject() {
             "not executed: the call was rejected",
         ]
     );
-    assert_eq!(runs.of("delete"), 1);
+    assert_eq!(runs.count("delete"), 1);
     assert!(!answers(&done.state.messages)[0].2);
 }
 
@@ -191,7 +191,7 @@ async fn calls_may_be_approved_together() {
     }
     let done = graph.resume("t", json!([Approval::reject("keep it"), yes(1)])).await.unwrap();
     assert_eq!(texts(&done.state.messages), ["not executed: keep it", "hi", "deleted 2"]);
-    assert_eq!((runs.of("delete"), runs.of("echo")), (1, 1));
+    assert_eq!((runs.count("delete"), runs.count("echo")), (1, 1));
 }
 
 /// R-FWK-86: a decision stays with its call, also if the tools have changed since: a rejected call does not run, and
@@ -216,6 +216,6 @@ async fn an_answer_stays_with_its_call() {
     let decisions = [(interrupts[0].id, json!(Approval::reject("never"))), (interrupts[1].id, approve(&interrupts[1]))];
     let changed = graph_in(store, node(false));
     let done = changed.resume_with("t", decisions.into_iter().collect::<ResumeValues>()).await.unwrap();
-    assert_eq!((runs.of("wipe"), runs.of("delete")), (0, 1));
+    assert_eq!((runs.count("wipe"), runs.count("delete")), (0, 1));
     assert_eq!(texts(&done.state.messages), ["not executed: never", "deleted b"]);
 }

@@ -63,7 +63,7 @@ async fn an_ended_call_is_not_made_again() {
         let survived = graph.invoke(Chat::input().messages("go")).thread("t").checkpointer(store).await.is_ok();
         if graph.threads().checkpointer(disk.clone()).get_state("t").await.is_ok() {
             graph.continue_thread("t").checkpointer(disk).await.unwrap();
-            assert_eq!((runs.of("a"), runs.of("b")), (1, 1), "crash at {at}");
+            assert_eq!((runs.count("a"), runs.count("b")), (1, 1), "crash at {at}");
         }
         if survived {
             return;
@@ -91,7 +91,7 @@ async fn calls_of_one_id_are_not_confused() {
     graph.add_edge(START, work).add_edge(work, END).checkpointer(MemoryCheckpointer::new());
     let done = graph.compile().unwrap().invoke(Chat::input().messages("go")).thread("t").await.unwrap();
     let texts: Vec<String> = super::answers(&done.state.messages).into_iter().map(|(_, text, _)| text).collect();
-    assert_eq!((texts, runs.of("echo")), (vec!["one".to_owned(), "two".into(), "three".into(), "3".into()], 3));
+    assert_eq!((texts, runs.count("echo")), (vec!["one".to_owned(), "two".into(), "three".into(), "3".into()], 3));
 }
 
 /// R-FWK-78: two calls with the same id in a model message both run, and both have a result.
@@ -103,7 +103,7 @@ async fn calls_of_one_id_in_a_message_are_both_answered() {
     let graph = super::graph(ToolNode::new([super::echo(&runs)]));
     let done = graph.invoke(Chat::input().messages(message)).thread("t").await.unwrap();
     let texts: Vec<String> = super::answers(&done.state.messages).into_iter().map(|(_, text, _)| text).collect();
-    assert_eq!((texts, runs.of("echo")), (vec!["one".to_owned(), "two".into()], 2));
+    assert_eq!((texts, runs.count("echo")), (vec!["one".to_owned(), "two".into()], 2));
 }
 
 /// R-FWK-78: a command is rejected, because nothing can execute it there.
@@ -122,11 +122,11 @@ async fn a_command_is_rejected() {
 async fn safe_retries_are_for_safe_tools() {
     for (is_safe, may_pass, expected) in [(true, true, 3), (true, false, 1), (false, true, 1)] {
         let runs = Runs::default();
-        let noted = runs.clone();
+        let node_calls = runs.clone();
         let mut spec = ToolSpec::new("a", "Fails.").retries(9).timeout(Duration::from_secs(1));
         spec.annotations.read_only = is_safe;
         let fails = tool_fn(spec, move |_: Nothing, _cx| {
-            noted.note("a");
+            node_calls.note("a");
             let error = ToolError::new("busy");
             let error = if may_pass { error.retryable() } else { error };
             async move { Err::<String, ToolError>(error) }
@@ -134,6 +134,6 @@ async fn safe_retries_are_for_safe_tools() {
         let node = ToolNode::new([fails]).safe_retries(2);
         let message = Message::assistant("").with_tool_calls([ToolCall::new("1", "a", json!({}))]);
         super::graph(node).invoke(Chat::input().messages(message)).thread("t").await.unwrap();
-        assert_eq!(runs.of("a"), expected, "safe {is_safe}, may pass {may_pass}");
+        assert_eq!(runs.count("a"), expected, "safe {is_safe}, may pass {may_pass}");
     }
 }

@@ -35,7 +35,7 @@ async fn a_tool_may_ask_a_person() {
     assert_eq!(only_question(&half).id, first);
     let done = graph.resume("t", true).await.unwrap();
     let texts: Vec<_> = answers(&done.state.messages).into_iter().map(|(_, text, _)| text).collect();
-    assert_eq!((texts, runs.of("echo")), (vec!["ann: true".to_owned(), "hi".into(), "bob: false".into()], 1));
+    assert_eq!((texts, runs.count("echo")), (vec!["ann: true".to_owned(), "hi".into(), "bob: false".into()], 1));
 }
 
 /// R-FWK-80: each call has separate recorded results and idempotency keys: two calls of one tool do not share them.
@@ -97,7 +97,7 @@ async fn a_crash_between_two_calls_repeats_none_that_is_recorded() {
             let done = live(&graph, disk, true).await.unwrap();
             let texts: Vec<_> = answers(&done.state.messages).into_iter().map(|(_, text, _)| text).collect();
             assert_eq!(texts, ["1", "2"], "crash at {at}, {last:?}");
-            let extra = runs.of("first") + runs.of("second") - 2;
+            let extra = runs.count("first") + runs.count("second") - 2;
             assert!(extra <= usize::from(last == CrashedWrite::Lost), "crash at {at}, {last:?}: {extra} calls again");
             if survived {
                 assert!(at >= 4, "the sweep ended after {at} writes");
@@ -125,10 +125,10 @@ async fn a_call_that_changes_something_is_made_at_most_once() {
             dead.store(false, Ordering::SeqCst);
             let done = live(&graph, disk, true).await.unwrap();
             let results = answers(&done.state.messages);
-            assert!(runs.of("first") <= 1, "crash at {at}, {last:?}: {} calls", runs.of("first"));
+            assert!(runs.count("first") <= 1, "crash at {at}, {last:?}: {} calls", runs.count("first"));
             assert_eq!((results[1].1.as_str(), results[1].2), ("2", true), "crash at {at}, {last:?}");
             match results[0].2 {
-                true => assert_eq!((results[0].1.as_str(), runs.of("first")), ("1", 1)),
+                true => assert_eq!((results[0].1.as_str(), runs.count("first")), ("1", 1)),
                 false => {
                     unknown += 1;
                     assert!(results[0].1.starts_with("outcome of `first` is unknown"), "{results:?}");
@@ -179,7 +179,7 @@ async fn a_call_at_most_once_may_ask_a_person() {
         assert_eq!(only_question(&paused).value, json!("ann"));
         let done = graph.resume("t", true).await.unwrap();
         assert_eq!(answers(&done.state.messages)[0].1, "ann: true");
-        assert_eq!(runs.of("echo"), others);
+        assert_eq!(runs.count("echo"), others);
     }
 }
 

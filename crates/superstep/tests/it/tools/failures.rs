@@ -80,10 +80,10 @@ async fn a_failure_that_is_passed_on_loses_no_other_result() {
     let graph = graph(ToolNode::new([flaky, echo(&runs)]).error_handling(ToolErrorHandling::Propagate));
     let input = Chat::input().messages(call_message(&[("flaky", Value::Null), ("echo", text("once"))]));
     let error = expect_error(graph.invoke(input).thread("t").await);
-    assert_eq!((error.message(), runs.of("echo")), ("`flaky` failed: not yet", 1));
+    assert_eq!((error.message(), runs.count("echo")), ("`flaky` failed: not yet", 1));
     let done = graph.continue_thread("t").await.unwrap();
     let texts: Vec<_> = answers(&done.state.messages).into_iter().map(|(_, text, _)| text).collect();
-    assert_eq!((texts, runs.of("echo")), (vec!["well".to_owned(), "once".to_owned()], 1));
+    assert_eq!((texts, runs.count("echo")), (vec!["well".to_owned(), "once".to_owned()], 1));
 }
 
 /// Panics on a thread of its own.

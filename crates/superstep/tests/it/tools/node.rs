@@ -72,10 +72,10 @@ async fn only_open_calls_of_the_last_message_are_made() {
     ];
     let done = graph.invoke(Chat::input().messages(history)).thread("t").await.unwrap();
     let texts: Vec<_> = answers(&done.state.messages).into_iter().map(|(_, text, _)| text).collect();
-    assert_eq!((texts, runs.of("echo")), (vec!["by hand".to_owned(), "2".to_owned()], 1));
+    assert_eq!((texts, runs.count("echo")), (vec!["by hand".to_owned(), "2".to_owned()], 1));
     assert!(!has_pending_tool_calls(&done.state.messages));
     let second = graph.invoke(Chat::input().log("again")).thread("t").await.unwrap();
-    assert_eq!((second.state.messages.len(), runs.of("echo")), (5, 1));
+    assert_eq!((second.state.messages.len(), runs.count("echo")), (5, 1));
     let error = expect_error(graph.invoke(Chat::input().messages("hi")).thread("u").await);
     assert_eq!(error.code(), ErrorCode::InvalidRoute, "{error}");
 }
@@ -166,7 +166,7 @@ async fn arguments_are_an_object_of_some_size() {
         let (output, went_well) = answer(node(), "echo", args).await;
         assert!(!went_well && output.starts_with("invalid arguments for `echo`: "), "{output}");
     }
-    assert_eq!(runs.of("echo"), 0);
+    assert_eq!(runs.count("echo"), 0);
     for args in [Value::Null, json!(""), json!({})] {
         let ping = tool_fn(ToolSpec::new("ping", "Answers."), async |(): (), _cx| "pong");
         assert_eq!(answer(ToolNode::new([ping]), "ping", args).await, ("pong".to_owned(), true));
@@ -219,8 +219,8 @@ async fn a_history_with_open_calls_is_rejected_before_the_model() {
         vec![call_message(&[("add", json!({})), ("echo", json!({}))]), Message::tool("c0", "1"), Message::user("and?")];
     let error = expect_error(graph.invoke(Chat::input().messages(open)).await);
     assert_eq!(error.message(), "tool calls without a result: `c1` of `echo`");
-    assert_eq!(runs.of("model"), 0);
+    assert_eq!(runs.count("model"), 0);
     let complete = vec![call_message(&[("add", json!({}))]), Message::tool("c0", "1")];
     graph.invoke(Chat::input().messages(complete)).await.unwrap();
-    assert_eq!(runs.of("model"), 1);
+    assert_eq!(runs.count("model"), 1);
 }

@@ -78,16 +78,16 @@ fn typed(text: &str, kind: &str) -> Value {
             text.parse::<f64>().ok().filter(|number| number.to_string() == text).map(Value::from)
         }
         "BOOLEAN" | "BOOL" => text.parse::<bool>().ok().map(Value::from),
-        "TIMESTAMP" => time(text).map(Value::from),
+        "TIMESTAMP" => timestamp(text).map(Value::from),
         _ => None,
     };
     converted.unwrap_or_else(|| text.into())
 }
 
 /// Converts seconds since 1970, possibly written as `1.7E9`, to a timestamp.
-fn time(text: &str) -> Option<String> {
+fn timestamp(text: &str) -> Option<String> {
     let seconds: f64 = text.parse().ok()?;
     #[expect(clippy::cast_possible_truncation, reason = "an out-of-range time saturates and is not a valid time")]
     let micros = (seconds * 1e6).round() as i64;
-    Timestamp::from_microsecond(micros).ok().map(|time| time.to_string())
+    Timestamp::from_microsecond(micros).ok().map(|timestamp| timestamp.to_string())
 }

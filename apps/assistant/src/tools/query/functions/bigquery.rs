@@ -6,7 +6,7 @@
 
 /// Returns true if a function, given by the lower-case parts of its name, is allowed. The prefix `SAFE.` only turns
 /// errors into `NULL`.
-pub(crate) fn is_harmless(parts: &[String]) -> bool {
+pub(crate) fn is_allowed_function(parts: &[String]) -> bool {
     let name = match parts {
         [name] => name,
         [prefix, name] if prefix == "safe" => name,

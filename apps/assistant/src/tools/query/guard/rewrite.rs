@@ -14,22 +14,22 @@ const ESCAPES: &str = "abfnrtv\\?\"'`01234567xXuU";
 
 /// Rewrites the query in GoogleSQL.
 pub(super) fn for_bigquery(tokens: &[Token]) -> Result<String, ToolError> {
-    let (mut text, mut before) = (String::new(), PieceKind::Blank);
+    let (mut text, mut previous) = (String::new(), PieceKind::Blank);
     for token in tokens {
         let (kind, piece) = piece(token)?;
-        if kind == PieceKind::Blank && before == PieceKind::Blank {
+        if kind == PieceKind::Blank && previous == PieceKind::Blank {
             continue;
         }
         // Two adjacent signs, or a literal and its neighbour, must not combine into another token: `--`, `/*`,
         // `r'`, `'''`.
-        let is_apart = kind == PieceKind::Text
-            || before == PieceKind::Text
-            || (kind == PieceKind::Sign && before == PieceKind::Sign);
-        if is_apart && before != PieceKind::Blank && kind != PieceKind::Blank {
+        let needs_space = kind == PieceKind::Text
+            || previous == PieceKind::Text
+            || (kind == PieceKind::Sign && previous == PieceKind::Sign);
+        if needs_space && previous != PieceKind::Blank && kind != PieceKind::Blank {
             text.push(' ');
         }
         text.push_str(&piece);
-        before = kind;
+        previous = kind;
     }
     Ok(text.trim_end().to_owned())
 }

@@ -21,7 +21,7 @@ struct CteScope {
     /// Number of CTEs that were entered.
     entered: usize,
     /// Index of the CTE that is being visited.
-    within: Option<usize>,
+    current: Option<usize>,
 }
 
 impl CteScopes {
@@ -34,20 +34,20 @@ impl CteScopes {
         if let Some(outer) = self.parents.last_mut()
             && outer.entered < outer.names.len()
         {
-            outer.within = Some(outer.entered);
+            outer.current = Some(outer.entered);
             outer.entered += 1;
         }
         let names = query.with.iter().flat_map(|with| &with.cte_tables);
         let names = names.map(|table| table.alias.name.value.to_lowercase()).collect();
         let is_recursive = query.with.as_ref().is_some_and(|with| with.recursive);
-        self.parents.push(CteScope { names, is_recursive, entered: 0, within: None });
+        self.parents.push(CteScope { names, is_recursive, entered: 0, current: None });
     }
 
     /// Leaves a query.
     pub(super) fn leave(&mut self) {
         self.parents.pop();
         if let Some(outer) = self.parents.last_mut() {
-            outer.within = None;
+            outer.current = None;
         }
     }
 
@@ -61,7 +61,7 @@ impl CteScopes {
 impl CteScope {
     /// Returns the names that are valid at the visited node.
     fn visible(&self, dialect: SqlDialect) -> &[String] {
-        match self.within {
+        match self.current {
             // In SQLite, all names of a `WITH` are valid in all of its queries.
             Some(index) if dialect == SqlDialect::BigQuery && !self.is_recursive => &self.names[..index],
             _ => &self.names,

@@ -10,7 +10,7 @@ use sqlparser::ast::{
 use superstep::ToolError;
 
 use super::scope::CteScopes;
-use super::{SqlDialect, internal, is_internal};
+use super::{SqlDialect, internal_table_error, is_internal};
 use crate::tools::error::not_allowed;
 use crate::tools::query::functions;
 
@@ -47,39 +47,39 @@ impl QueryVisitor {
         Self { dialect, statements: 0, scopes, is_function: false, tables, aliases, names, rows, has_wildcard: false }
     }
 
-    fn function(&mut self, function: &Function) -> VisitResult {
+    fn visit_function(&mut self, function: &Function) -> VisitResult {
         let parts = parts_of(&function.name);
-        let is_known = match self.dialect {
+        let is_allowed = match self.dialect {
             SqlDialect::Sqlite => parts.len() == 1 && functions::is_pure_function(&parts[0]),
-            SqlDialect::BigQuery => functions::bigquery::is_harmless(&parts),
+            SqlDialect::BigQuery => functions::bigquery::is_allowed_function(&parts),
         };
-        if !is_known {
+        if !is_allowed {
             return stop(not_allowed(format_args!("the function `{}` is not allowed", function.name)));
         }
         if let FunctionArguments::List(list) = &function.args {
-            self.has_wildcard |= list.args.iter().any(takes_columns);
+            self.has_wildcard |= list.args.iter().any(is_column_wildcard);
         }
-        match argument(function, parts.last().and_then(|name| functions::needle(name))) {
-            Some(needle) => self.needle(needle),
+        match argument(function, parts.last().and_then(|name| functions::needle_index(name))) {
+            Some(needle) => self.check_needle(needle),
             None => VisitResult::Continue(()),
         }
     }
 
     /// Requires a short literal as search text: searching one long text in another takes time proportional to the
     /// product of their lengths, within one step of SQLite that cannot be interrupted.
-    fn needle(&self, needle: &Expr) -> VisitResult {
+    fn check_needle(&self, needle: &Expr) -> VisitResult {
         let is_short = |expression: &Expr| {
             matches!(expression, Expr::Value(_)) && expression.to_string().len() <= MAX_NEEDLE_LENGTH
         };
-        let is_sign = matches!(needle, Expr::Function(function)
+        let is_char_call = matches!(needle, Expr::Function(function)
             if parts_of(&function.name) == ["char"] && argument(function, Some(0)).is_some_and(is_short));
-        if self.dialect == SqlDialect::BigQuery || is_short(needle) || is_sign {
+        if self.dialect == SqlDialect::BigQuery || is_short(needle) || is_char_call {
             return VisitResult::Continue(());
         }
         stop(not_allowed(format_args!("a search pattern must be a literal of at most {MAX_NEEDLE_LENGTH} characters")))
     }
 
-    fn alias(&mut self, alias: Option<&TableAlias>) -> VisitResult {
+    fn visit_alias(&mut self, alias: Option<&TableAlias>) -> VisitResult {
         let Some(alias) = alias else { return VisitResult::Continue(()) };
         self.aliases.insert(alias.name.value.to_lowercase());
         // Column aliases would hide the original column names.
@@ -128,8 +128,9 @@ impl Visitor for QueryVisitor {
     }
 
     fn pre_visit_select(&mut self, select: &Select) -> VisitResult {
-        let wild = |item: &SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
-        self.has_wildcard |= select.projection.iter().any(wild);
+        let is_wildcard =
+            |item: &SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
+        self.has_wildcard |= select.projection.iter().any(is_wildcard);
         // `FROM orders` without SELECT returns all columns without naming them.
         let is_plain = select.flavor == SelectFlavor::Standard;
         if !is_plain || select.into.is_some() || !select.lateral_views.is_empty() {
@@ -143,7 +144,7 @@ impl Visitor for QueryVisitor {
             TableFactor::Table { alias, args, name, .. } => {
                 let parts = parts_of(name);
                 let is_json = self.dialect == SqlDialect::Sqlite
-                    && matches!(parts.as_slice(), [name] if functions::is_table(name));
+                    && matches!(parts.as_slice(), [name] if functions::is_table_function(name));
                 self.is_function = args.is_some() && is_json;
                 (alias, args.is_some() && !is_json)
             }
@@ -154,7 +155,7 @@ impl Visitor for QueryVisitor {
         if is_rejected {
             return stop(not_allowed("functions are not allowed as tables"));
         }
-        self.alias(alias.as_ref())
+        self.visit_alias(alias.as_ref())
     }
 
     fn pre_visit_relation(&mut self, relation: &ObjectName) -> VisitResult {
@@ -163,7 +164,7 @@ impl Visitor for QueryVisitor {
         }
         let parts = parts_of(relation);
         if let Some(table) = parts.last().filter(|name| is_internal(name)) {
-            return stop(internal(table));
+            return stop(internal_table_error(table));
         }
         if !self.scopes.defines(&parts) {
             self.tables.push(parts);
@@ -173,10 +174,10 @@ impl Visitor for QueryVisitor {
 
     fn pre_visit_expr(&mut self, expression: &Expr) -> VisitResult {
         match expression {
-            Expr::Function(function) => return self.function(function),
+            Expr::Function(function) => return self.visit_function(function),
             Expr::Trim { trim_what, trim_characters, .. } => {
                 let mut needles = trim_what.iter().map(|operand| &**operand).chain(trim_characters.iter().flatten());
-                return needles.try_for_each(|needle| self.needle(needle));
+                return needles.try_for_each(|needle| self.check_needle(needle));
             }
             Expr::Identifier(name) => {
                 self.rows.insert(name.value.to_lowercase());
@@ -212,7 +213,7 @@ fn argument(function: &Function, index: Option<usize>) -> Option<&Expr> {
 }
 
 /// Returns true if the argument is a wildcard. `count(*)` reads no columns.
-fn takes_columns(arg: &FunctionArg) -> bool {
+fn is_column_wildcard(arg: &FunctionArg) -> bool {
     let (FunctionArg::Named { arg, .. } | FunctionArg::ExprNamed { arg, .. } | FunctionArg::Unnamed(arg)) = arg;
     matches!(arg, FunctionArgExpr::QualifiedWildcard(_) | FunctionArgExpr::WildcardWithOptions(_))
 }

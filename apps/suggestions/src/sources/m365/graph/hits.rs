@@ -7,8 +7,8 @@ use crate::sources::is_web;
 use crate::types::{Availability, M365Source, McpSuggestion, SourceType};
 
 /// Returns the hits of a response in its order. Hits without title or URL cannot be displayed and are skipped.
-pub(super) fn read(answer: &Value, limit: usize) -> Vec<McpSuggestion> {
-    let containers = list(answer, "value").flat_map(|value| list(value, "hitsContainers"));
+pub(super) fn read(response: &Value, limit: usize) -> Vec<McpSuggestion> {
+    let containers = list(response, "value").flat_map(|value| list(value, "hitsContainers"));
     containers.flat_map(|container| list(container, "hits")).filter_map(hit).take(limit).collect()
 }
 
@@ -21,7 +21,7 @@ fn hit(hit: &Value) -> Option<McpSuggestion> {
     let title = names.into_iter().find_map(|name| name.as_str().filter(|name| !name.trim().is_empty()));
     let summary = [&hit["summary"], &resource["bodyPreview"]].into_iter().find_map(Value::as_str).unwrap_or_default();
     Some(McpSuggestion {
-        title: title.map_or_else(|| last_part(url), str::to_owned),
+        title: title.map_or_else(|| last_segment(url), str::to_owned),
         url: url.to_owned(),
         description: excerpt(&plain(summary), ""),
         source_type: SourceType::M365,
@@ -47,8 +47,8 @@ fn plain(summary: &str) -> String {
     while let Some((before, after)) = rest.split_once('<') {
         plain.push_str(before);
         match after.split_once('>') {
-            Some((mark, after)) if is_mark(mark) => {
-                plain.push_str(if mark == "ddd/" { " … " } else { "" });
+            Some((tag, after)) if is_highlight_tag(tag) => {
+                plain.push_str(if tag == "ddd/" { " … " } else { "" });
                 rest = after;
             }
             _ => {
@@ -61,11 +61,11 @@ fn plain(summary: &str) -> String {
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-fn is_mark(mark: &str) -> bool {
-    mark == "ddd/" || mark.trim_start_matches('/').strip_prefix('c').is_some_and(|number| number.parse::<u8>().is_ok())
+fn is_highlight_tag(tag: &str) -> bool {
+    tag == "ddd/" || tag.trim_start_matches('/').strip_prefix('c').is_some_and(|number| number.parse::<u8>().is_ok())
 }
 
-fn last_part(url: &str) -> String {
+fn last_segment(url: &str) -> String {
     url.trim_end_matches('/').rsplit('/').next().unwrap_or(url).to_owned()
 }
 

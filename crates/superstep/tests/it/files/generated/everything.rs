@@ -222,8 +222,8 @@ fn everything_right(graph: &mut StateGraph<DynamicState>, parts: &Components) ->
 
 fn everything_question(graph: &mut StateGraph<DynamicState>) -> Result<()> {
     let question = Prompt::new("question", "2", "Good, {{title}}?")?;
-    let answer = json!({ "properties": { "yes": { "type": "boolean" } }, "required": ["yes"], "type": "object" });
-    let step = InterruptNode::new(question, "answer").resume_schema(answer).payload_fields(["found", "secret"]);
+    let schema = json!({ "properties": { "yes": { "type": "boolean" } }, "required": ["yes"], "type": "object" });
+    let step = InterruptNode::new(question, "answer").resume_schema(schema).payload_fields(["found", "secret"]);
     let step = node(step).renamed_from("inquiry").reads(["secret"]);
     graph.add_node("question", step);
     Ok(())

@@ -177,8 +177,8 @@ fn support_triage_write(graph: &mut StateGraph<DynamicState>, parts: &Components
 
 fn support_triage_review(graph: &mut StateGraph<DynamicState>) -> Result<()> {
     let question = Prompt::new("review", "1", "Send this answer?")?;
-    let answer = json!({ "type": "boolean" });
-    let step = InterruptNode::new(question, "approved").resume_schema(answer).payload_fields(["ticket", "draft"]);
+    let schema = json!({ "type": "boolean" });
+    let step = InterruptNode::new(question, "approved").resume_schema(schema).payload_fields(["ticket", "draft"]);
     graph.add_node("review", step);
     Ok(())
 }

@@ -57,8 +57,8 @@ pub(super) fn draw_sends(g: &mut StateGraph<DynamicState>, calls: &Calls) {
 pub(super) fn interrupting_subgraph(calls: &Calls, persistence: SubgraphPersistence) -> CompiledGraph<DynamicState> {
     let mut inner = graph("inner");
     let first = inner.add_node("first", noting(calls, "first"));
-    let noted = calls.clone();
-    let interrupt = inner.add_node("ask", move |cx: TaskContext| asks_twice(noted.clone(), cx));
+    let node_calls = calls.clone();
+    let interrupt = inner.add_node("ask", move |cx: TaskContext| asks_twice(node_calls.clone(), cx));
     let last = inner.add_node("last", noting(calls, "inner last"));
     inner.add_sequence([START, first.into(), interrupt.into(), last.into(), END]).subgraph_persistence(persistence);
     inner.compile().unwrap()
@@ -85,11 +85,11 @@ pub(super) fn draw_growing(g: &mut StateGraph<DynamicState>, calls: &Calls) {
         inner.add_node("two", |state: View<DynamicState>| json!({ "title": format!("seen {}", state.get("seen")) }));
     inner.add_sequence([START, one.into(), two.into(), END]).subgraph_persistence(SubgraphPersistence::PerThread);
     let inner = g.add_node("inner", inner.compile().unwrap());
-    let noted = calls.clone();
+    let node_calls = calls.clone();
     let note = g.add_node("note", move |state: View<DynamicState>, cx: TaskContext| {
-        let noted = noted.clone();
+        let node_calls = node_calls.clone();
         async move {
-            noted.note("note");
+            node_calls.note("note");
             let word: String = cx.interrupts().raise("word", 0).await?;
             Ok::<_, NodeError>(json!({ "log": [state.get("title").into_owned(), word], "n": 1 }))
         }
@@ -101,9 +101,9 @@ pub(super) fn draw_growing(g: &mut StateGraph<DynamicState>, calls: &Calls) {
 /// Adds a failure in parallel with a sibling that finishes; then breakpoints before and after.
 pub(super) fn draw_stops(g: &mut StateGraph<DynamicState>, calls: &Calls) {
     let (a, fine) = (g.add_node("a", noting(calls, "a")), g.add_node("fine", noting(calls, "fine")));
-    let (noted, runs) = (calls.clone(), CallCounter::default());
+    let (node_calls, runs) = (calls.clone(), CallCounter::default());
     let fails = g.add_node("fails", move || {
-        noted.note("fails");
+        node_calls.note("fails");
         match runs.up() {
             1 => Err(NodeError::new("not yet")),
             _ => Ok(json!({ "log": ["fails"], "n": 1 })),
