@@ -4,6 +4,7 @@
 //! skipped parts and their reasons.
 
 use std::io::IsTerminal;
+use std::num::NonZero;
 use std::time::{Duration, Instant};
 
 use crate::process::{self, minutes};
@@ -212,13 +213,20 @@ fn run_step(workspace: &Workspace, work: &StepKind) -> (Tally, Option<String>) {
 /// Seed of the property tests, so that a run depends on the commit only. `cargo nextest run` generates new cases.
 const PROPERTY_TEST_SEED: (&str, &str) = ("PROPTEST_RNG_SEED", "1");
 
+/// Number of tests that run at a time, per core. Half of the time of the tests is waiting for databases, other processes
+/// and timeouts: on two cores they take 450 s with one test per core.
+const TESTS_PER_CORE: usize = 2;
+
 /// Runs all tests except optional groups with a missing requirement. Returns nextest's counts, and an error on failure.
 fn run_tests(workspace: &Workspace) -> (Tally, Option<String>) {
     let missing: Vec<(&Optional, String)> =
         OPTIONAL.iter().filter_map(|group| Some((group, (group.ensure)(workspace).err()?))).collect();
     let filter =
         missing.iter().map(|(group, _)| format!("not test(::{}::)", group.module)).collect::<Vec<_>>().join(" and ");
-    let mut arguments = vec!["nextest", "run", "--workspace", "--all-features", "--no-fail-fast"];
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let threads = (cores * TESTS_PER_CORE).to_string();
+    let mut arguments =
+        vec!["nextest", "run", "--workspace", "--all-features", "--no-fail-fast", "--test-threads", &threads];
     if !filter.is_empty() {
         arguments.extend(["-E", &filter]);
     }

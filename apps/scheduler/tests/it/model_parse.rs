@@ -190,7 +190,9 @@ async fn a_model_may_select_only_existing_events() {
 
     let stage = Stage::with_model(vec![dentist()], ScriptedModel::new([moved(json!(["evt_nothing"]))])).await;
     let waits = stage.send("Shift it to 4pm").await;
-    assert!(question(&waits)["question"].as_str().unwrap().contains("I could not find the event you mean."));
+    assert!(
+        question(&waits)["question"].as_str().unwrap().contains("I could not find the event. Which one do you mean?")
+    );
 
     let mut other = dentist_on_monday();
     (other.id, other.uid) = ("evt_dentist_2".to_owned(), "dentist-2".to_owned());

@@ -94,7 +94,7 @@ async fn a_child_cannot_add_names() {
     let waits = stage.answer(add("Zoe", "person")).await;
     assert_eq!(waits.state.workflow_status, WorkflowStatus::AwaitingUser);
     let question = &waits.interrupts()[0].value["question"];
-    assert_eq!(question, "Only a parent can add “Zoe” to the family; please ask one.");
+    assert_eq!(question, "Only a parent can add “Zoe” to the family. Please ask one.");
     let snapshot = stage.snapshot().await;
     assert_eq!((snapshot.members.len(), snapshot.events.len()), (3, 0));
     let done = stage.answer(json!({ "fields": { "ignore": ["Zoe"] } })).await;

@@ -164,7 +164,7 @@ pub(crate) const KEYS: &[SettingKey] = &[
         "server.drain_timeout",
         SettingType::Duration,
         Some("8s"),
-        "maximum time for running supersteps to finish when the server stops",
+        "maximum time for running supersteps to finish when the server stops, at most `8s`",
     ),
     key(
         "server.recovery",

@@ -8,7 +8,7 @@ use superstep_scheduler::agents::resolution::{apply_resolution, propose_resoluti
 use superstep_scheduler::calendar::{
     CalendarChange, CalendarSnapshot, ConstraintKind, ConstraintStrength, Event, Flexibility, Priority,
 };
-use superstep_scheduler::models::{ProposedResolution, ResolutionData, Strategy};
+use superstep_scheduler::models::{EventStatus, ProposedResolution, ResolutionData, Strategy};
 
 use super::builder::{Build as _, With, event, family, format_span, now, resource, span};
 
@@ -62,7 +62,8 @@ fn soccer_moves_after_the_dentist() {
 /// R-FAM-107: the event of a modification is not cancelled; only its change is dropped.
 #[test]
 fn a_modified_event_can_be_left_unchanged() {
-    let data = resolutions_for(&family().with(dentist()), &soccer());
+    let modified = Event { status: EventStatus::Confirmed, ..soccer() };
+    let data = resolutions_for(&family().with(dentist()), &modified);
     let cancel = data.proposed_resolutions.iter().find(|resolution| resolution.strategy == Strategy::CancelEvent);
     let cancel = cancel.unwrap();
     assert_eq!(cancel.description, "Leave “Soccer practice” unchanged.");
@@ -72,7 +73,7 @@ fn a_modified_event_can_be_left_unchanged() {
 /// R-FAM-116, R-FAM-55, R-FAM-56, R-FAM-60: changes, description and trade-offs of the first resolution.
 #[test]
 fn a_resolution_describes_its_changes_and_side_effects() {
-    let data = resolutions_for(&family().with(dentist()), &soccer().proposed());
+    let data = resolutions_for(&family().with(dentist()), &soccer());
     let descriptions: Vec<(&str, Vec<&str>)> = data
         .proposed_resolutions
         .iter()

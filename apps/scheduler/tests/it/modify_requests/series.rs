@@ -214,7 +214,8 @@ async fn the_lesson_of_the_form_is_cancelled() {
     let waits = stage.send("Cancel piano on Wednesday").await;
     assert_eq!(waits.state.workflow_status, WorkflowStatus::AwaitingUser);
     let waits = stage.answer(at("2026-01-21T17:00:00")).await;
-    assert_eq!(waits.interrupts()[0].value["question"], "There is no “Piano” on Wednesday 21 January, 5:00 pm.");
+    let expected = "There is no “Piano” on Wednesday 21 January, 5:00 pm. Please give another time.";
+    assert_eq!(waits.interrupts()[0].value["question"], expected);
     assert_eq!(*stage.snapshot().await.events["piano"], piano());
     check_done(&stage.answer(at("2026-01-20T17:00:00")).await.state);
     let expected = ["2025-12-23T17:00:00", "2026-01-20T17:00:00"].map(|text| text.parse().unwrap());

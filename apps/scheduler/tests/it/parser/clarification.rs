@@ -119,8 +119,8 @@ fn people_outside_of_the_family_stay_in_the_title() {
 fn two_matching_events_are_both_listed() {
     let parsed = read("Cancel soccer");
     assert_eq!(parsed.event_ids, ["soccer-game", "soccer-practice"]);
-    let question = "Which one do you mean: Soccer game on Saturday 10 January at 10:00 or Soccer practice on Wednesday \
-                    14 January at 17:30?";
+    let question = "Which one do you mean: Soccer game on Saturday 10 January at 10:00 am or Soccer practice on Wednesday \
+                    14 January at 5:30 pm?";
     assert_eq!(parsed.ambiguities.iter().map(|doubt| doubt.question.as_str()).collect::<Vec<_>>(), [question]);
     assert!(parsed.confidence.value() < 0.5);
     assert_eq!(parsed.data.start_time, None);
