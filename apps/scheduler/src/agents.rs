@@ -6,25 +6,25 @@
 
 pub mod capacity;
 pub mod conflicts;
+pub mod constraints;
+pub mod format;
 pub mod query;
 pub mod resolution;
-pub mod rules;
 pub mod scan;
 pub mod slots;
-pub mod words;
 
 pub(crate) mod agent_update;
 mod availability_check;
 mod busy_index;
 pub(crate) mod conflict_detection_agent;
-mod finding;
-mod moments;
 pub(crate) mod nl_parser_agent;
 pub(crate) mod query_agent;
+mod raw_conflict;
 pub(crate) mod recurrence_text;
 pub(crate) mod resolution_agent;
 pub(crate) mod resource_manager_agent;
 pub(crate) mod scheduling_agent;
+mod time_math;
 mod visibility;
 mod windows;
 

@@ -5,21 +5,21 @@
 //! [`Event::preserved_properties`](crate::calendar::Event::preserved_properties), line by line, and are exported
 //! unchanged.
 
+mod attendee;
 mod component;
-mod draft;
+mod content_line;
+mod datetime;
 mod export;
 mod import;
-mod lines;
-mod matching;
-mod people;
+mod merge;
+mod parsed_event;
 mod preserved;
 mod property;
 mod recurrence;
 mod report;
+mod timezone_lookup;
+mod vevent_writer;
 mod vtimezone;
-mod when;
-mod write;
-mod zones;
 
 pub use export::{ExportAudience, ExportOptions, export};
 pub use import::{ImportResult, MAX_BYTES, MAX_EVENTS, import};

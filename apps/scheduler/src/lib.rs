@@ -20,7 +20,7 @@ pub mod sample;
 pub mod state;
 pub mod state_utils;
 pub mod store;
-pub mod zone;
+pub mod time_zone;
 
 pub use app::{SchedulerSettings, app};
 pub use context::SchedulerContext;

@@ -8,24 +8,24 @@ use superstep::core::error::Diagnostic;
 use superstep::{Error, ErrorCode, Result};
 
 mod agent_output;
-mod conflict;
+mod conflict_detection;
 mod message;
 mod nl_parser;
 mod proposal;
 mod query;
 mod resolution;
-mod resources;
-mod slots;
+mod resource_manager;
+mod scheduling;
 
 pub use agent_output::{AgentOutput, Confidence, ErrorInfo};
-pub use conflict::{Conflict, ConflictDetectionData, ConflictType, Severity};
+pub use conflict_detection::{Conflict, ConflictDetectionData, ConflictType, Severity};
 pub use message::{Message, MessageRole};
 pub use nl_parser::{EventType, NlParserData};
 pub use proposal::{EventStatus, ProposedEvent, ValidationResult, ValidationStep};
 pub use query::{QueryData, QueryType};
 pub use resolution::{ChangeAction, ProposedResolution, ResolutionChange, ResolutionData, Strategy};
-pub use resources::{ResourceAvailability, ResourceManagerData};
-pub use slots::{SchedulingData, Score, TimeSlot};
+pub use resource_manager::{ResourceAvailability, ResourceManagerData};
+pub use scheduling::{SchedulingData, Score, TimeSlot};
 
 /// Deserializes a model from JSON.
 ///

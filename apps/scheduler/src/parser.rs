@@ -44,7 +44,7 @@ use superstep::core::time::Time;
 
 use crate::calendar::{CalendarSnapshot, Event, Preferences, TimeRange, WeekStart};
 use crate::models::{Confidence, NlParserData, QueryType};
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 pub(crate) use merge_parses::{RuleParse, merge_parses};
 pub use model_parse::ModelParse;

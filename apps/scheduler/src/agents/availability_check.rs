@@ -9,9 +9,9 @@ use superstep::Result;
 
 use super::busy_index::{BusyEntry, BusyIndex, is_transparent, series_id};
 use super::capacity::peak_usage;
-use super::finding::{ConflictKey, RawConflict};
-use super::moments::{after, between, pad};
-use super::rules::{CheckedOccurrence, ConstraintSet, Violation};
+use super::constraints::{CheckedOccurrence, ConstraintSet, Violation};
+use super::raw_conflict::{ConflictKey, RawConflict};
+use super::time_math::{after, between, pad};
 use crate::calendar::{CalendarChange, CalendarSnapshot, Event, Participant, Priority, TimeRange};
 use crate::models::{EventStatus, Severity};
 

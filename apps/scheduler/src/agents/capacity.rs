@@ -8,7 +8,7 @@ use std::sync::Arc;
 use superstep::{Error, ErrorCode, Result};
 
 use super::busy_index::{BusyIndex, is_transparent, series_id};
-use super::moments::intersection;
+use super::time_math::intersection;
 use crate::calendar::{CalendarSnapshot, Resource, TimeRange};
 use crate::models::{ResourceAvailability, ResourceManagerData};
 

@@ -8,12 +8,12 @@ use superstep::Result;
 use superstep::core::time::Time;
 
 use super::availability_check::AvailabilityCheck;
-use super::finding::{ConflictFormatter, RawConflict};
-use super::moments::year_from;
+use super::raw_conflict::{ConflictFormatter, RawConflict};
+use super::time_math::year_from;
 use super::visibility::Viewer;
 use crate::calendar::{CalendarChange, CalendarSnapshot, Event, TimeRange};
 use crate::models::{Conflict, EventStatus};
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// Detects all conflicts of an event, most severe first. A series is checked for the 12 months from its start.
 ///

@@ -10,14 +10,14 @@ use superstep::{Error, ErrorCode, Result};
 use super::busy_index::{BusyIndex, is_transparent};
 use super::capacity;
 use super::conflicts::detect_conflicts_for_viewer;
-use super::moments::{add_minutes, in_time_zone, intersection, year_from};
 use super::scan;
 use super::slots::{self, SlotRequest};
+use super::time_math::{add_minutes, in_time_zone, intersection, year_from};
 use super::visibility::{BUSY, Viewer, time_zone_of};
 use super::windows::{GRID_MINUTES, shared_day_windows, subtract};
 use crate::calendar::{CalendarSnapshot, Event, EventInstance, TimeRange};
 use crate::models::{Conflict, EventStatus, QueryData, QueryType, TimeSlot};
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// A calendar query.
 #[derive(Debug, Clone, PartialEq)]

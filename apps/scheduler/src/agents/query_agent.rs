@@ -5,7 +5,7 @@ use superstep::{NodeError, Result, RunContext, TaskContext, View};
 
 use crate::agents::agent_update::{AgentFinding, CERTAIN, confidence, json, or_record_error, with_final_answer};
 use crate::agents::query::{CalendarQuery, answer_query};
-use crate::agents::{time_zone_of, words};
+use crate::agents::{format, time_zone_of};
 use crate::calendar::{CalendarSnapshot, TimeRange};
 use crate::context::SchedulerContext;
 use crate::models::{QueryData, QueryType};
@@ -85,8 +85,8 @@ fn describe_conflicts(result: &QueryData) -> String {
 fn no_common_time(people: &[String], snapshot: &CalendarSnapshot) -> String {
     let all: Vec<String> = snapshot.members.keys().cloned().collect();
     match if people.is_empty() { &all } else { people } {
-        [member] => format!("{} has no free time in this period.", words::names(snapshot, &[member])),
-        several => format!("{} have no free time in common in this period.", words::names(snapshot, several)),
+        [member] => format!("{} has no free time in this period.", format::names(snapshot, &[member])),
+        several => format!("{} have no free time in common in this period.", format::names(snapshot, several)),
     }
 }
 
@@ -100,7 +100,7 @@ fn describe_result(
     let list = |key: &str| result.results.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
     let span = |entry: &Value, (start, end): (&str, &str)| -> Option<String> {
         let time = |key: &str| superstep::core::time::Time::parse(entry[key].as_str()?).ok();
-        Some(words::format_range(&zone, &TimeRange::new(time(start)?, time(end)?)?))
+        Some(format::format_range(&zone, &TimeRange::new(time(start)?, time(end)?)?))
     };
     let times = || list("slots").iter().filter_map(|slot| span(slot, ("start_time", "end_time"))).collect::<Vec<_>>();
     Ok(match result.query_type {
@@ -113,7 +113,7 @@ fn describe_result(
             let events = list("events");
             let describe = |entry: &Value| {
                 let when = span(entry, ("start", "end")).or_else(|| span(entry, ("start_time", "end_time")))?;
-                Some(format!("{} on {when}", words::quoted(entry["title"].as_str()?)))
+                Some(format!("{} on {when}", format::quoted(entry["title"].as_str()?)))
             };
             let listed: Vec<String> = events.iter().filter_map(describe).take(MAX_LISTED).collect();
             match (listed.is_empty(), events.len() - listed.len().min(events.len())) {
@@ -127,7 +127,7 @@ fn describe_result(
                 let free = entry["available"].as_bool()?;
                 Some(format!(
                     "{} is {}",
-                    words::resource_as_subject(entry["resource_name"].as_str()?),
+                    format::resource_as_subject(entry["resource_name"].as_str()?),
                     if free { "free" } else { "taken" }
                 ))
             };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use jiff::civil::Date;
 
-use super::words;
+use super::format;
 use crate::calendar::rule_parts;
 
 const WEEKDAYS: [(&str, &str); 7] = [
@@ -50,7 +50,7 @@ fn describe_frequency(parts: &BTreeMap<String, String>) -> Option<String> {
         return Some("every weekday".to_owned());
     }
     if interval == 1 && !days.is_empty() && frequency == "WEEKLY" {
-        return Some(format!("every {}", words::join_list(&days)));
+        return Some(format!("every {}", format::join_list(&days)));
     }
     let every = match interval {
         1 => format!("every {unit}"),
@@ -62,8 +62,8 @@ fn describe_frequency(parts: &BTreeMap<String, String>) -> Option<String> {
         month_days.split(',').filter(|day| !day.is_empty()).map(describe_month_day).collect::<Option<_>>()?;
     Some(match (days.is_empty(), month_days.is_empty()) {
         (true, true) => every,
-        (false, true) => format!("{every} on {}", words::join_list(&days)),
-        (true, false) => format!("{every} on the {}", words::join_list(&month_days)),
+        (false, true) => format!("{every} on {}", format::join_list(&days)),
+        (true, false) => format!("{every} on the {}", format::join_list(&month_days)),
         (false, false) => return None,
     })
 }
@@ -71,11 +71,11 @@ fn describe_frequency(parts: &BTreeMap<String, String>) -> Option<String> {
 /// Describes the end of a rule; empty if the rule has no end.
 fn describe_end(parts: &BTreeMap<String, String>) -> Option<String> {
     if let Some(count) = parts.get("COUNT") {
-        return Some(words::pluralize(count.parse().ok()?, "time"));
+        return Some(format::pluralize(count.parse().ok()?, "time"));
     }
     let Some(until) = parts.get("UNTIL") else { return Some(String::new()) };
     let date = Date::strptime("%Y%m%d", until.get(..8)?).ok()?;
-    Some(format!("until {} {}", words::day(date), date.year()))
+    Some(format!("until {} {}", format::day(date), date.year()))
 }
 
 /// Describes an element of BYDAY: `TU` is `Tuesday`, `2TU` is `the second Tuesday`.

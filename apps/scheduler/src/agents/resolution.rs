@@ -5,9 +5,9 @@
 //! chosen resolution.
 
 mod apply;
-mod changed;
-mod nearest;
-mod others;
+mod nearest_slot;
+mod other_event_strategies;
+mod reschedule;
 mod same_event_strategies;
 
 use superstep::Result;
@@ -17,12 +17,12 @@ pub use apply::apply_resolution;
 
 use super::availability_check::AvailabilityCheck;
 use super::conflicts::{self, ChangeConflicts, detect_change_conflicts};
-use super::finding::{ConflictFormatter, RawConflict};
-use super::moments::midnight;
+use super::raw_conflict::{ConflictFormatter, RawConflict};
+use super::time_math::midnight;
 use super::visibility::Viewer;
 use crate::calendar::{CalendarChange, CalendarSnapshot, Event, Priority, TimeRange};
 use crate::models::{ChangeAction, Conflict, ProposedResolution, ResolutionChange, ResolutionData, Score, Strategy};
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// Returns all working resolutions, best first: `res_1`, which is recommended, `res_2` and so on.
 ///

@@ -3,7 +3,7 @@
 use superstep::{NodeError, Result, RunContext, TaskContext, View};
 
 use crate::agents::agent_update::{AgentFinding, CERTAIN, confidence, json, or_record_error, validated};
-use crate::agents::{capacity, words};
+use crate::agents::{capacity, format};
 use crate::context::SchedulerContext;
 use crate::models::ValidationStep;
 use crate::state::request_state;
@@ -36,10 +36,10 @@ async fn check_resources(
         let instead = if others.is_empty() {
             String::new()
         } else {
-            format!("; available instead: {}", words::join_list(&others))
+            format!("; available instead: {}", format::join_list(&others))
         };
         problems
-            .push(format!("{} is taken at that time{instead}.", words::resource_as_subject(&resource.resource_name)));
+            .push(format!("{} is taken at that time{instead}.", format::resource_as_subject(&resource.resource_name)));
     }
     let explanation = match (problems.is_empty(), event.resources.is_empty()) {
         (true, true) => "No resources needed.".to_owned(),

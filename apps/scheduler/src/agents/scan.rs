@@ -11,14 +11,14 @@ use superstep::Result;
 use superstep::core::time::Time;
 
 use super::busy_index::{BusyEntry, BusyIndex, is_transparent};
-use super::finding::{ConflictFormatter, ConflictKey, RawConflict};
-use super::moments::{MINUTES_A_DAY, pad, year_from};
-use super::rules::{CheckedOccurrence, ConstraintSet};
+use super::constraints::{CheckedOccurrence, ConstraintSet};
+use super::format;
+use super::raw_conflict::{ConflictFormatter, ConflictKey, RawConflict};
+use super::time_math::{MINUTES_A_DAY, pad, year_from};
 use super::visibility::Viewer;
-use super::words;
 use crate::calendar::{CalendarSnapshot, Event, Participant, Priority, TimeRange};
 use crate::models::{Conflict, ConflictType, EventStatus, Severity};
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// Maximum number of conflicts in a result.
 pub const MAX_CONFLICTS: usize = 1_000;
@@ -87,7 +87,7 @@ impl ConflictScan<'_> {
         }
         let to_conflict = |(pair, overlap): (&(usize, usize), &Overlap)| {
             let members: Vec<&String> = overlap.members.iter().collect();
-            let text = format!("{} both need {}", self.titles(overlap), words::names(self.snapshot, &members));
+            let text = format!("{} both need {}", self.titles(overlap), format::names(self.snapshot, &members));
             self.conflict("time_conflict", ConflictType::TimeConflict, pair, (overlap, text))
         };
         overlaps.iter().map(to_conflict).collect()
@@ -139,7 +139,7 @@ impl ConflictScan<'_> {
             conflicts.extend(overlaps.iter().map(|(pair, overlap)| {
                 let text = format!(
                     "{} is not enough for {}",
-                    words::resource_as_subject(&resource_record.name),
+                    format::resource_as_subject(&resource_record.name),
                     self.titles(overlap)
                 );
                 let id = format!("resource_conflict:{resource}");
@@ -170,7 +170,7 @@ impl ConflictScan<'_> {
     }
 
     fn titles(&self, overlap: &Overlap) -> String {
-        words::join_list(&overlap.events.iter().map(|event| self.formatter.title(event)).collect::<Vec<String>>())
+        format::join_list(&overlap.events.iter().map(|event| self.formatter.title(event)).collect::<Vec<String>>())
     }
 
     fn conflict(

@@ -3,7 +3,7 @@
 use superstep::{NodeError, Result, RunContext, TaskContext, View};
 
 use crate::agents::agent_update::{AgentFinding, confidence, json, or_record_error, proposed, validated};
-use crate::agents::{slots, time_zone_of, words};
+use crate::agents::{format, slots, time_zone_of};
 use crate::calendar::{CalendarChange, CalendarSnapshot, Event, TimeRange};
 use crate::context::SchedulerContext;
 use crate::models::{EventStatus, ValidationStep};
@@ -12,7 +12,7 @@ use crate::planning::event_request::EventRequest;
 use crate::state::request_state;
 use crate::state::{AgentName, FamilySchedulerState, FamilySchedulerStateUpdate, WorkflowStatus, WorkflowStep};
 use crate::state_utils::validate_state_transition;
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// Finds a time for the event of the plan.
 pub(crate) async fn scheduling(
@@ -43,7 +43,7 @@ async fn search(
     let zone = time_zone_of(&snapshot, &state.user_id)?;
     let span = slot.as_ref().and_then(|slot| TimeRange::new(slot.start_time, slot.end_time));
     let explanation = match &span {
-        Some(span) => format!("The time is {}.", words::format_range(&zone, span)),
+        Some(span) => format!("The time is {}.", format::format_range(&zone, span)),
         None => format!("I found no free time {}.", search_window_text(&zone, parsed.time_window.as_ref())),
     };
     let finding = AgentFinding {
@@ -83,10 +83,10 @@ pub(crate) fn search_window_text(zone: &NamedTimeZone, window: Option<&TimeRange
     let midnight = jiff::civil::Time::midnight();
     let last = end.date().yesterday().unwrap_or(end.date());
     match (start.time() == midnight, end.time() == midnight) {
-        (true, true) if start.date() == last => format!("on {}", words::day(last)),
-        (true, true) => format!("from {} to {}", words::day(start.date()), words::day(last)),
-        _ if start.date() == end.date() => format!("on {}", words::format_range(zone, window)),
-        _ => format!("from {}", words::format_range(zone, window)),
+        (true, true) if start.date() == last => format!("on {}", format::day(last)),
+        (true, true) => format!("from {} to {}", format::day(start.date()), format::day(last)),
+        _ if start.date() == end.date() => format!("on {}", format::format_range(zone, window)),
+        _ => format!("from {}", format::format_range(zone, window)),
     }
 }
 

@@ -11,12 +11,12 @@ use superstep::core::time::Time;
 use superstep::{Error, ErrorCode, Result};
 
 use super::availability_check::{AvailabilityCheck, shifted};
-use super::moments::{between, in_time_zone, intersection, midnight, year_from};
-use super::rules::describe_with_name;
+use super::constraints::describe_with_name;
+use super::time_math::{between, in_time_zone, intersection, midnight, year_from};
 use super::windows::{grid_slots, required_participants, shared_day_windows};
 use crate::calendar::{CalendarSnapshot, ConstraintStrength, Event, TimeRange};
 use crate::models::{SchedulingData, Score, TimeSlot};
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// Search criteria for an event time.
 #[derive(Debug, Clone, PartialEq)]

@@ -5,7 +5,7 @@ use superstep::Result;
 use crate::calendar::series::SeriesSelection;
 use crate::calendar::{CalendarChange, CalendarSnapshot, Event, MemberRole, Visibility};
 use crate::models::EventStatus;
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// Title of an event that the viewer may not see.
 pub(crate) const BUSY: &str = "busy";

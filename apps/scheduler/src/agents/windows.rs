@@ -3,9 +3,9 @@
 use jiff::ToSpan as _;
 use superstep::Result;
 
-use super::moments::{MINUTES_A_DAY, add_minutes, intersection, round_up};
+use super::time_math::{MINUTES_A_DAY, add_minutes, intersection, round_up};
 use crate::calendar::{CalendarSnapshot, Event, Preferences, TimeRange};
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// Distance between the starts of candidate times, in minutes.
 pub(super) const GRID_MINUTES: i64 = 15;

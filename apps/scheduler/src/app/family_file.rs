@@ -9,7 +9,7 @@ use crate::calendar::{
     Calendar, CalendarChange, CalendarSnapshot, Constraint, Family, Member, MemberRole, Resource, Visibility,
 };
 use crate::models;
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// Contents of a family file.
 #[derive(Debug, Deserialize)]

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use superstep::core::time::Time;
 
-use super::span::TimeRange;
+use super::time_range::TimeRange;
 use crate::models::EventStatus;
 
 /// An event of a calendar.

@@ -8,7 +8,7 @@
 //! even across clock changes; an all-day event has the same number of days.
 
 mod occurrences;
-mod pattern;
+mod rrule;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,12 +19,12 @@ use superstep::core::time::Time;
 use superstep::{Error, ErrorCode, Result};
 
 use self::occurrences::LocalOccurrences;
-pub(crate) use self::pattern::parts as rule_parts;
-use self::pattern::{Frequency, RecurrenceRule, RuleEnd, invalid_part, joined, parts};
-pub(super) use self::pattern::{SeriesShift, joined as rule_text, moved_rule};
+pub(crate) use self::rrule::parts as rule_parts;
+use self::rrule::{Frequency, RecurrenceRule, RuleEnd, invalid_part, joined, parts};
+pub(super) use self::rrule::{SeriesShift, joined as rule_text, moved_rule};
 use super::event::Event;
-use super::span::TimeRange;
-use crate::zone::NamedTimeZone;
+use super::time_range::TimeRange;
+use crate::time_zone::NamedTimeZone;
 
 /// Maximum number of instances of a series that ends.
 pub const MAX_INSTANCES: usize = 10_000;
@@ -54,7 +54,7 @@ pub struct ValidatedRule {
 ///
 /// ```
 /// use superstep_scheduler::calendar::validate_rrule;
-/// use superstep_scheduler::zone::NamedTimeZone;
+/// use superstep_scheduler::time_zone::NamedTimeZone;
 /// let (zone, first) = (NamedTimeZone::from_iana_name("America/New_York")?, jiff::civil::date(2026, 3, 3).at(17, 0, 0, 0));
 /// assert_eq!(validate_rrule("RRULE:FREQ=WEEKLY;BYDAY=TU", first, &zone)?.rule, "FREQ=WEEKLY;BYDAY=TU");
 /// let error = validate_rrule("FREQ=WEEKLY;BYDAY=XX", first, &zone).unwrap_err();

@@ -6,8 +6,8 @@
 //!
 //! Pure: returns the changes in an order in which a series is inserted before its overrides and removed after them.
 
-mod parts;
-mod retime;
+mod reschedule;
+mod split;
 
 use std::sync::Arc;
 
@@ -20,9 +20,9 @@ use superstep::{Error, ErrorCode, Result};
 use super::event::{Event, RecurrenceOverride};
 use super::recurrence::RecurrenceExpander;
 use super::snapshot::{CalendarChange, CalendarSnapshot};
-use super::span::TimeRange;
+use super::time_range::TimeRange;
 
-pub(crate) use self::retime::{Reschedule, reschedule, scheduled_range};
+pub(crate) use self::reschedule::{Reschedule, reschedule, scheduled_range};
 
 /// Selection of instances of a series. Starts are local times in the time zone of the series. For an instance that
 /// was moved, use the id of its override.
@@ -60,7 +60,7 @@ pub fn edit(
         EditTarget::Single if after == before => Ok(Vec::new()),
         EditTarget::Single => {
             let mut after = Event { updated_at: now, ..after };
-            parts::adjust_rule(&before, &mut after, SignedDuration::ZERO)?;
+            split::adjust_rule(&before, &mut after, SignedDuration::ZERO)?;
             Ok(vec![put(after)])
         }
         EditTarget::Series(tail) => {
@@ -314,7 +314,7 @@ impl SeriesTail<'_> {
         selected: Option<Event>,
     ) -> Result<Vec<CalendarChange>> {
         let shift = self.shift(before, &after)?;
-        parts::adjust_rule(before, &mut after, shift)?;
+        split::adjust_rule(before, &mut after, shift)?;
         let expander = RecurrenceExpander::from_event(&after)?;
         let mut changes: Vec<_> = self.head.map(put).into_iter().collect();
         let (mut updated, mut removed) = (Vec::new(), Vec::new());

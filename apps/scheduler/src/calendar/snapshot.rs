@@ -12,12 +12,12 @@ use jiff::civil::DateTime;
 use superstep::Result;
 use superstep::core::time::Time;
 
+use super::constraint::Constraint;
 use super::event::Event;
 use super::family::{Calendar, Family, Member, Resource, Visibility};
 use super::index::SnapshotIndex;
 use super::recurrence::RecurrenceExpander;
-use super::rule::Constraint;
-use super::span::TimeRange;
+use super::time_range::TimeRange;
 use crate::models::{Conflict, EventStatus};
 
 /// Range of the search for the next instance of a series, in microseconds.

@@ -12,7 +12,7 @@ use super::errors::conflict_response;
 use super::events::display_name;
 use super::family_objects::reference_conflict;
 use super::requester::Requester;
-use crate::agents::words;
+use crate::agents::format;
 use crate::app::SchedulerAppState;
 use crate::calendar::{Calendar, CalendarChange, Event, Visibility};
 use crate::models::EventStatus;
@@ -55,7 +55,7 @@ pub(super) async fn undo_last_change(
         }
         UndoOutcome::ModifiedSince(ids) => {
             let names: Vec<&str> = ids.iter().map(|id| title(&requester, id)).collect();
-            let names = words::join_list(&names);
+            let names = format::join_list(&names);
             let detail = format!("another member has changed {names} since");
             Err(Problem::conflict(detail).with_hint(format!("edit {names} to reverse the change")))
         }
@@ -100,7 +100,7 @@ fn entry_json(entry: &AuditEntry, requester: &Requester) -> Value {
             names.push(name);
         }
     }
-    let suffix = if names.is_empty() { String::new() } else { format!(" {}", words::join_list(&names)) };
+    let suffix = if names.is_empty() { String::new() } else { format!(" {}", format::join_list(&names)) };
     let text =
         format!("{}: {}{suffix}", display_name(&requester.snapshot, &entry.actor), entry.action.replace('_', " "));
     json!({ "at": requester.in_local_time(entry.at), "who": entry.actor, "action": entry.action, "text": text })
@@ -119,7 +119,7 @@ fn record_name(image: &RecordChange, requester: &Requester) -> Option<String> {
                 Some(event) if !image.is_on_calendar() && event.owner != requester.member.id => {
                     "a tentative event".to_owned()
                 }
-                Some(event) => words::quoted(&event.title),
+                Some(event) => format::quoted(&event.title),
                 None => "a private event".to_owned(),
             })
         }
@@ -151,11 +151,11 @@ fn event_id(change: &CalendarChange) -> Option<&str> {
 fn sentence(changes: &[CalendarChange], requester: &Requester) -> String {
     let text = changes.iter().find_map(|change| match change {
         CalendarChange::Event(event) if event.status == EventStatus::Rejected => {
-            Some(format!("{} was removed from the calendar.", words::quoted(&event.title)))
+            Some(format!("{} was removed from the calendar.", format::quoted(&event.title)))
         }
-        CalendarChange::Event(event) => Some(format!("{} was restored.", words::quoted(&event.title))),
+        CalendarChange::Event(event) => Some(format!("{} was restored.", format::quoted(&event.title))),
         CalendarChange::RemoveEvent(id) => {
-            Some(format!("{} was removed from the calendar.", words::quoted(title(requester, id))))
+            Some(format!("{} was removed from the calendar.", format::quoted(title(requester, id))))
         }
         _ => None,
     });

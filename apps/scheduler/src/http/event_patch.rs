@@ -11,13 +11,13 @@ use utoipa::ToSchema;
 
 use super::errors::field_error;
 use crate::agents::conflicts::{self, ChangeConflicts};
-use crate::agents::{can_modify_instances, words};
+use crate::agents::{can_modify_instances, format};
 use crate::calendar::series::{self, Reschedule, SeriesSelection};
 use crate::calendar::{
     CalendarChange, CalendarSnapshot, Event, Flexibility, Participant, Priority, Recurrence, TimeRange, validate_rrule,
 };
 use crate::models::{Conflict, ConflictType};
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// Changes to an event. Missing fields stay unchanged.
 #[derive(Debug, Clone, Deserialize, JsonSchema, ToSchema)]
@@ -247,7 +247,7 @@ impl EventPatch {
             if let Some(index) = resources.iter().position(|id| !snapshot.resources.contains_key(id)) {
                 let ids: Vec<&str> = snapshot.resources.keys().map(String::as_str).collect();
                 let message =
-                    format!("resource `{}` not found; the family has {}", resources[index], words::join_list(&ids));
+                    format!("resource `{}` not found; the family has {}", resources[index], format::join_list(&ids));
                 return Err(field_error(&format!("/resources/{index}"), message));
             }
             event.resources.clone_from(resources);

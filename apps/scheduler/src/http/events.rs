@@ -18,7 +18,7 @@ use crate::agents::BUSY;
 use crate::app::SchedulerAppState;
 use crate::calendar::{CalendarSnapshot, Event, TimeRange};
 use crate::models::{Conflict, EventStatus};
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// Maximum length of a requested time range in days.
 const MAX_DAYS: i64 = 400;

@@ -10,7 +10,7 @@ use crate::agents;
 pub(super) use crate::agents::can_modify;
 use crate::app::SchedulerAppState;
 use crate::calendar::{CalendarSnapshot, Event, Member, MemberRole};
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// The requesting member, with the calendar and the time of the request.
 pub(super) struct Requester {

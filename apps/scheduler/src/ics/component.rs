@@ -1,7 +1,7 @@
 //! Splits a file into components before their properties are parsed, so that an invalid component does not affect
 //! the next one.
 
-use super::lines::{ContentLine, excerpt};
+use super::content_line::{ContentLine, excerpt};
 use super::report::{ImportProblem, ImportReport};
 
 /// Maximum nesting depth of components in a top-level component.

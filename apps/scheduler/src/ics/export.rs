@@ -6,11 +6,11 @@ use std::sync::Arc;
 use superstep::Result;
 use superstep::core::id::hash_id;
 
-use super::lines::{escape, write_folded};
-use super::{vtimezone, write};
+use super::content_line::{escape, write_folded};
+use super::{vevent_writer, vtimezone};
 use crate::calendar::{CalendarSnapshot, Event, Flexibility, Priority, Visibility};
 use crate::models::EventStatus;
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// Last year for which time zone transitions are listed one by one, because a series may continue until then.
 const LAST_LISTED_YEAR: i16 = 2037;
@@ -65,7 +65,7 @@ pub fn export(snapshot: &CalendarSnapshot, options: &ExportOptions) -> Result<St
     }
     for event in &events {
         write_folded(&mut out, "BEGIN:VEVENT");
-        write::properties(event, snapshot)?.iter().for_each(|line| write_folded(&mut out, line));
+        vevent_writer::properties(event, snapshot)?.iter().for_each(|line| write_folded(&mut out, line));
         write_folded(&mut out, "END:VEVENT");
     }
     write_folded(&mut out, "END:VCALENDAR");

@@ -7,14 +7,14 @@ use superstep::core::time::Time;
 use superstep::{Error, ErrorCode, Result};
 
 use super::component::{Component, split};
-use super::draft::{self, ImportContext, ParsedEvent};
-use super::lines::unfold;
-use super::matching::ImportMerge;
+use super::content_line::unfold;
+use super::merge::ImportMerge;
+use super::parsed_event::{self, ImportContext, ParsedEvent};
 use super::property::Property;
 use super::report::{ImportReport, ReportEntry};
-use super::zones::TimezoneLookup;
+use super::timezone_lookup::TimezoneLookup;
 use crate::calendar::{CalendarChange, CalendarSnapshot};
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// Maximum file size in bytes.
 pub const MAX_BYTES: usize = 10 * 1024 * 1024;
@@ -132,7 +132,7 @@ fn drafts(
     let mut drafts: BTreeMap<String, Vec<ParsedEvent>> = BTreeMap::new();
     for component in components {
         match component.name.as_str() {
-            "VEVENT" => match draft::parse(component, context, report) {
+            "VEVENT" => match parsed_event::parse(component, context, report) {
                 Ok(draft) => drafts.entry(draft.event.uid.clone()).or_default().push(draft),
                 Err(problem) => {
                     report.skip(entry(component), problem.to_string());

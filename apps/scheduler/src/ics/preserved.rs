@@ -4,7 +4,7 @@
 //! such as the language of a title, are exported as long as their value equals that of the event.
 
 use super::component::component_name;
-use super::lines::ContentLine;
+use super::content_line::ContentLine;
 use super::property::Property;
 
 /// Properties that an event represents completely. They are never preserved.

@@ -4,7 +4,7 @@
 
 use calcard::icalendar::{ICalendar, ICalendarEntry, ICalendarParameterName as Parameter, ICalendarValue};
 
-use super::lines::{ContentLine, escape, is_name, unquote};
+use super::content_line::{ContentLine, escape, is_name, unquote};
 use super::report::ImportProblem;
 
 /// A property.

@@ -3,13 +3,13 @@
 use jiff::civil::{DateTime, Time};
 use superstep::{Error, ErrorCode, Result};
 
-use super::draft::ImportContext;
-use super::lines::excerpt;
+use super::content_line::excerpt;
+use super::datetime::{IcsDateTime, parse_datetimes};
+use super::parsed_event::ImportContext;
 use super::property::Property;
 use super::report::{ImportProblem, ImportReport};
-use super::when::{IcsDateTime, parse_datetimes};
 use crate::calendar::{Event, MAX_INSTANCES, Recurrence, validate_rrule};
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// Parses the recurrence of an event; `None` if the event does not repeat.
 pub(super) fn parse(

@@ -8,7 +8,7 @@ use jiff::tz::{Offset, TimeZone};
 use jiff::{Timestamp, ToSpan};
 use superstep::{Error, ErrorCode, Result};
 
-use super::when::format_local_time;
+use super::datetime::format_local_time;
 
 /// Number of years that are examined beyond those in use. After 28 years every date has been on every weekday, so
 /// that "first Sunday of the month" can be distinguished from "first Sunday on or after the 2nd".
@@ -190,9 +190,9 @@ mod tests {
     use super::*;
     use crate::calendar::{CalendarSnapshot, Family, WeekStart};
     use crate::ics::component::split;
-    use crate::ics::lines::ContentLine;
+    use crate::ics::content_line::ContentLine;
     use crate::ics::report::ImportReport;
-    use crate::ics::zones::OffsetTimeline;
+    use crate::ics::timezone_lookup::OffsetTimeline;
 
     /// Parses the written VTIMEZONE and compares it with the time zone every third day, one hour later each time.
     fn check(name: &str, first: i16, last: i16) {

@@ -10,7 +10,7 @@ use superstep::core::time::Time;
 use superstep::{Error, ErrorCode, Interrupts, NodeError, Result, RunContext, TaskContext, View};
 
 use crate::agents::agent_update::{json, or_record_error, proposed, reject_proposal, with_final_answer};
-use crate::agents::{can_modify_instances, time_zone_of, visible_title, words};
+use crate::agents::{can_modify_instances, format, time_zone_of, visible_title};
 use crate::calendar::series::{self, SeriesSelection};
 use crate::calendar::{CalendarSnapshot, Event, TimeRange};
 use crate::context::SchedulerContext;
@@ -89,7 +89,7 @@ async fn confirmation_question(
             return Ok(None);
         };
         let span = TimeRange { start: event.start_time, end: event.end_time };
-        let (title, when) = (words::quoted(&event.title), words::format_range(&zone, &span));
+        let (title, when) = (format::quoted(&event.title), format::format_range(&zone, &span));
         let is_change = state.parsed_event_data.as_ref().is_some_and(|data| data.event_type == EventType::Modify);
         return Ok(Some(match is_change {
             true => format!("Shall I change {title}? It would be on {when}."),
@@ -101,7 +101,7 @@ async fn confirmation_question(
     // No confirmation for an event that is gone. The cancellation finds out whether this request removed it.
     let Some((event, target)) = target else { return Ok(None) };
     let is_own = event.owner == state.user_id && !snapshot.family.always_ask;
-    let (title, when) = (words::quoted(&event.title), words::format_range(&zone, &target.range));
+    let (title, when) = (format::quoted(&event.title), format::format_range(&zone, &target.range));
     let is_series = event.recurrence.is_some() || event.recurrence_override.is_some();
     let subject = match target.selection {
         SeriesSelection::All if is_series => format!("all of {title}"),
@@ -140,7 +140,7 @@ async fn write_cancellation(
     };
     // Idempotent: the node can run again after a crash.
     context.store.change_once(&context.family_id, (&state.user_id, "cancel"), task, cancel).await?;
-    Ok(complete_workflow(state, &format!("{} is cancelled.", words::quoted(&title)), now))
+    Ok(complete_workflow(state, &format!("{} is cancelled.", format::quoted(&title)), now))
 }
 
 async fn write_confirmed(
@@ -160,7 +160,7 @@ async fn write_confirmed(
         let update = update.workflow_status(WorkflowStatus::InProgress);
         return Ok(update.notes((request_state::DECISION.to_owned(), Value::Null)));
     };
-    let (title, when) = (words::quoted(&event.title), words::format_range(&zone, &event.span));
+    let (title, when) = (format::quoted(&event.title), format::format_range(&zone, &event.span));
     let is_change = state.parsed_event_data.as_ref().is_some_and(|data| data.event_type == EventType::Modify);
     let is_abandoned = event.status == EventStatus::Rejected;
     let answer = match (is_abandoned, &event.recurrence) {
@@ -219,7 +219,7 @@ fn require_permission(snapshot: &CalendarSnapshot, user_id: &str, target: &Event
         Some(event) => {
             let message = format!(
                 "you do not have permission to {verb} {}",
-                words::quoted(&visible_title(snapshot, user_id, event))
+                format::quoted(&visible_title(snapshot, user_id, event))
             );
             Err(Error::new(ErrorCode::PolicyRefused, message))
         }

@@ -8,7 +8,7 @@ use superstep::{Interrupts, NodeError, Result, RunContext, TaskContext, View};
 
 use crate::agents::agent_update::with_final_answer;
 use crate::agents::scheduling_agent::search_window_text;
-use crate::agents::{time_zone_of, words};
+use crate::agents::{format, time_zone_of};
 use crate::calendar::{CalendarSnapshot, Event, TimeRange};
 use crate::context::SchedulerContext;
 use crate::models::{Message, MessageRole};
@@ -73,7 +73,7 @@ fn clarification_payload(
     };
     let several = (parsed.event_ids.len() > 1).then_some(&parsed.event_ids);
     let choices = several.into_iter().flatten().filter_map(|id| snapshot.events.get(id)).map(|event| {
-        let when = words::format_range(&zone, &next_instance(snapshot, event, now).unwrap_or(event.span));
+        let when = format::format_range(&zone, &next_instance(snapshot, event, now).unwrap_or(event.span));
         json!({ "id": event.id, "label": event.title, "detail": when })
     });
     let near = parsed.unknown_names.iter().flat_map(|unknown| &unknown.near).map(|id| {
@@ -89,7 +89,7 @@ fn clarification_payload(
     let time_options = parsed
         .time_options
         .iter()
-        .map(|span| json!({ "id": span.start, "label": words::format_range(&zone, span), "detail": "" }));
+        .map(|span| json!({ "id": span.start, "label": format::format_range(&zone, span), "detail": "" }));
     Ok(json!({
         "kind": "clarification",
         "question": question,

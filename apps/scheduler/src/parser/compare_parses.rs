@@ -5,12 +5,12 @@ use std::collections::BTreeSet;
 use super::dates::format_date;
 use super::merge_parses::{RuleParse, has_span};
 use super::{Ambiguity, ParsedRequest, SeriesScope, SpanKind};
+use crate::agents::format;
 use crate::agents::recurrence_text::describe_rule;
-use crate::agents::words;
 use crate::calendar::{CalendarSnapshot, TimeRange};
 use crate::models::EventType;
 use crate::state_utils::CONFIDENCE_THRESHOLD;
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// Maximum confidence if model and rules disagree.
 const MAX_DISPUTED_CONFIDENCE: f64 = 0.69;
@@ -68,8 +68,8 @@ pub(super) fn compare(
 fn confirm_model_intent(parsed: &ParsedRequest, snapshot: &CalendarSnapshot, zone: &NamedTimeZone) -> String {
     let event = parsed.event_ids.first().and_then(|id| snapshot.events.get(id));
     let title = event.map(|event| event.title.as_str()).or(parsed.data.title.as_deref());
-    let name = title.map_or_else(|| "something".to_owned(), words::quoted);
-    let instance = parsed.instance.map(|span| format!("{name} on {}", words::format_range(zone, &span)));
+    let name = title.map_or_else(|| "something".to_owned(), format::quoted);
+    let instance = parsed.instance.map(|span| format!("{name} on {}", format::format_range(zone, &span)));
     let instance = instance.unwrap_or_else(|| name.clone());
     let subject = match parsed.scope {
         Some(SeriesScope::All) => format!("all of {name}"),
@@ -187,8 +187,8 @@ fn ask_for_time((rule_time, model_time): (TimeReading, TimeReading), parsed: &mu
 
 fn describe(time: TimeReading, zone: &NamedTimeZone) -> String {
     match time {
-        TimeReading::At(span) => words::format_range(zone, &span),
-        TimeReading::Within(span) => format!("some time on {}", words::day(zone.to_local(span.start).date())),
+        TimeReading::At(span) => format::format_range(zone, &span),
+        TimeReading::Within(span) => format!("some time on {}", format::day(zone.to_local(span.start).date())),
     }
 }
 

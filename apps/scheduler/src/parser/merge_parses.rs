@@ -21,7 +21,7 @@ use super::{
 use crate::agents::can_see_details;
 use crate::calendar::{Event, TimeRange, validate_rrule};
 use crate::models::{EventStatus, EventType, QueryType};
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// Parse of the same message by the rules.
 #[derive(Debug, Clone, Copy)]

@@ -18,7 +18,7 @@ use super::token::fold;
 use super::{EventEdit, SeriesScope, UnknownName};
 use crate::calendar::{CalendarSnapshot, Flexibility, Priority};
 use crate::models::{self, Confidence, EventType, QueryType};
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// Parsed content of the message.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -12,7 +12,7 @@ use super::reschedule::{rescheduled, resolve_day_of_month};
 use super::resolve_time::next_weekday;
 use super::time_expressions::TimeExpressions;
 use super::{Ambiguity, SentenceParse, SeriesScope, SpanKind, title};
-use crate::agents::words;
+use crate::agents::format;
 use crate::calendar::TimeRange;
 
 /// Result of parsing a change or a cancellation.
@@ -166,7 +166,7 @@ pub(crate) fn problem((start, end): (DateTime, DateTime), now: DateTime) -> Opti
 
 /// Returns the error for a time in the past, which suggests the next date with the same weekday.
 pub(super) fn past_time(start: DateTime, now: DateTime) -> String {
-    let (day, time) = (format_date(start.date()), words::format_time(start.time()));
+    let (day, time) = (format_date(start.date()), format::format_time(start.time()));
     format!("That was on {day} at {time}; did you mean {}?", next_weekday(start.date(), now))
 }
 
@@ -314,7 +314,7 @@ fn name(event_match: &EventMatch) -> String {
     let title = &event_match.event.title;
     event_match.instance.map_or_else(
         || title.clone(),
-        |(start, _)| format!("{title} on {} at {}", format_date(start.date()), words::format_time(start.time())),
+        |(start, _)| format!("{title} on {} at {}", format_date(start.date()), format::format_time(start.time())),
     )
 }
 

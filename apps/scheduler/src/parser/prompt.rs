@@ -15,7 +15,7 @@ use super::{ParseInput, model_parse};
 use crate::agents::can_see_details;
 use crate::calendar::TimeRange;
 use crate::models::EventStatus;
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// Maximum number of events in the request.
 const MAX_EVENTS: usize = 60;

@@ -7,7 +7,7 @@ use super::dates::{DateRange, plus};
 use super::durations::SpokenDuration;
 use super::phrase_meaning::{PhraseMeaning, RecurrenceMeaning, TimeUnit};
 use super::phrase_reader::{PhraseMatch, SlotValue};
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// A recurrence as described in the sentence.
 #[derive(Debug, Clone, PartialEq)]

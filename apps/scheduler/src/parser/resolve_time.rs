@@ -6,9 +6,9 @@ use super::clock_time::{DayHalfHint, at, resolve_range};
 use super::dates::{DateForm, DateRange, format_date, in_week, plus};
 use super::recurrence::RecurrencePhrase;
 use super::time_expressions::{ClockExpression, TimeExpressions};
-use crate::agents::words;
+use crate::agents::format;
 use crate::calendar::Preferences;
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// Minutes in a day.
 const MINUTES_PER_DAY: i32 = 24 * 60;
@@ -281,7 +281,7 @@ impl LocalClock<'_> {
             }
             _ => next_year(start.date()),
         };
-        let time = expressions.time.map(|_| format!(" at {}", words::format_time(start.time()))).unwrap_or_default();
+        let time = expressions.time.map(|_| format!(" at {}", format::format_time(start.time()))).unwrap_or_default();
         format!("That was on {was}{time}; did you mean {next}?")
     }
 }

@@ -18,7 +18,7 @@ use crate::calendar::{
 };
 use crate::models::{EventStatus, ProposedResolution};
 use crate::parser::{EventEdit, ParsedRequest, SeriesScope};
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// A request to create or modify an event, with the resolutions chosen so far.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

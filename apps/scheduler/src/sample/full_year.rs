@@ -10,7 +10,7 @@ use crate::calendar::{
     Member, MemberRole, Participant, Preferences, Priority, Recurrence, Resource, TimeRange, WeekStart,
 };
 use crate::models::EventStatus;
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// Generates a calendar with `people` members, `person_0` and so on, each with `series_each` endless series that
 /// start in January 2026.

@@ -6,14 +6,14 @@ use serde_json::Value;
 use superstep::core::time::Time;
 use superstep::{Error, Result};
 
-use crate::agents::words;
+use crate::agents::format;
 use crate::calendar::{CalendarSnapshot, TimeRange, validate_rrule};
 use crate::models::EventType;
 use crate::parser::{self, MissingField, ParsedRequest, SeriesScope, SpanKind, UnknownName};
 use crate::planning::event_plan::EventPlan;
 use crate::state::FamilySchedulerState;
 use crate::state_utils::{CONFIDENCE_THRESHOLD, MIN_CONFIDENCE};
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// Key of the flag that the user confirmed a parse with low confidence.
 pub(crate) const CONFIRMED: &str = "confirmed";
@@ -231,7 +231,7 @@ impl ClarificationFields {
         let Some(instance) = instance else {
             let local_time = zone.to_local(start);
             let problem =
-                format!("There is no {} on {}.", words::quoted(&event.title), words::format_datetime(local_time));
+                format!("There is no {} on {}.", format::quoted(&event.title), format::format_datetime(local_time));
             return parsed.problems.push(problem);
         };
         // With the event and the instance known, a cancellation needs nothing else.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use superstep::{Error, ErrorCode, Result};
 
 use crate::calendar::{CalendarChange, CalendarSnapshot, Event, MAX_INSTANCES};
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// Checks the changed records, and for removed members and resources everything that could reference them.
 pub(super) fn check(

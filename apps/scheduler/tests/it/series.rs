@@ -7,7 +7,7 @@ use superstep::core::time::Time;
 use superstep::{ErrorCode, Result};
 use superstep_scheduler::calendar::series::{SeriesSelection, cancel, edit};
 use superstep_scheduler::calendar::{CalendarChange, CalendarSnapshot, Event, TimeRange};
-use superstep_scheduler::zone::NamedTimeZone;
+use superstep_scheduler::time_zone::NamedTimeZone;
 
 use crate::recurrence::support::{
     NEW_YORK, days, event, event_by_id, local_time, on, series, snapshot_with, starts, time, zone,

@@ -10,7 +10,7 @@ use reqwest::{Client, Method, Response};
 use serde_json::{Value, json};
 use superstep_scheduler::calendar::CalendarSnapshot;
 use superstep_scheduler::store::StoreLocation;
-use superstep_scheduler::zone::NamedTimeZone;
+use superstep_scheduler::time_zone::NamedTimeZone;
 use superstep_scheduler::{SchedulerSettings, app, sample};
 use superstep_server::{ModelRegistry, RateLimit, Server, ServerConfig, Storage, serve};
 

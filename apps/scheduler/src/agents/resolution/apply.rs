@@ -6,14 +6,14 @@ use std::sync::Arc;
 use superstep::core::time::Time;
 use superstep::{Error, ErrorCode, Result};
 
-use super::super::moments::{after, between};
-use super::super::rules::override_property;
+use super::super::constraints::override_property;
+use super::super::time_math::{after, between};
 use super::super::visibility::can_modify;
-use super::changed::{bump_sequence, instance_override, invalid_resume, part_id, reschedule};
+use super::reschedule::{bump_sequence, instance_override, invalid_resume, part_id, reschedule};
 use crate::calendar::series::{self, SeriesSelection};
 use crate::calendar::{CalendarChange, CalendarSnapshot, ConstraintStrength, Event, TimeRange};
 use crate::models::{ChangeAction, EventStatus, ProposedResolution, ResolutionChange, Strategy};
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// Returns the event after a resolution, and all changes of the snapshot, with the event first.
 ///

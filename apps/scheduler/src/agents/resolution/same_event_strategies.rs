@@ -4,15 +4,15 @@ use superstep::Result;
 
 use super::super::availability_check::AvailabilityCheck;
 use super::super::capacity;
-use super::super::finding::ConflictKey;
-use super::super::moments::{add_minutes, in_time_zone};
-use super::super::words;
-use super::changed::part_id;
-use super::nearest::{nearest, slots_on_day};
+use super::super::format;
+use super::super::raw_conflict::ConflictKey;
+use super::super::time_math::{add_minutes, in_time_zone};
+use super::nearest_slot::{nearest, slots_on_day};
+use super::reschedule::part_id;
 use super::{ResolutionContext, ResolutionPlan, new_time, new_times};
 use crate::calendar::{ConstraintStrength, Event, Flexibility, TimeRange};
 use crate::models::{ChangeAction, EventStatus, ResolutionChange, Strategy};
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// Minimum duration of a shortened event, in minutes.
 const MIN_MINUTES: i64 = 15;
@@ -45,9 +45,9 @@ impl ResolutionContext<'_> {
             .or(TimeRange::new(to.start, from.start))
             .map_or(0, |span| span.minutes());
         let side = if to.start > from.start { "later" } else { "earlier" };
-        let description = format!("Move {title} to {}.", words::format_range(&self.formatter.zone, to));
+        let description = format!("Move {title} to {}.", format::format_range(&self.formatter.zone, to));
         let changes = new_times(&event.id, from, to, ChangeAction::Move);
-        let side_effect = format!("{title} starts {} {side}.", words::format_duration(shift));
+        let side_effect = format!("{title} starts {} {side}.", format::format_duration(shift));
         ResolutionPlan::new(Strategy::MoveEvent, description, changes).with_side_effect(side_effect).shifted_by(shift)
     }
 
@@ -84,9 +84,9 @@ impl ResolutionContext<'_> {
         } else {
             new_time(id, "start_time", Some(span.start), shorter.start, ChangeAction::Shorten)
         };
-        let description = format!("Shorten {title} to {}.", words::format_range(&self.formatter.zone, &shorter));
+        let description = format!("Shorten {title} to {}.", format::format_range(&self.formatter.zone, &shorter));
         let plan = ResolutionPlan::new(Strategy::ShortenEvent, description, vec![change]);
-        Ok(Some(plan.with_side_effect(format!("{title} is {} shorter.", words::format_duration(cut)))))
+        Ok(Some(plan.with_side_effect(format!("{title} is {} shorter.", format::format_duration(cut)))))
     }
 
     /// Finds the longest part that can keep its time, and the nearest time on that day for the rest.
@@ -136,10 +136,10 @@ impl ResolutionContext<'_> {
         changes.push(new_time(&part, "start_time", None, second.start, ChangeAction::Split));
         changes.push(new_time(&part, "end_time", None, second.end, ChangeAction::Split));
         let title = self.formatter.name(event);
-        let range_text = |span| words::format_range(&self.formatter.zone, span);
+        let range_text = |span| format::format_range(&self.formatter.zone, span);
         let description = format!("Split {title} into two parts: {} and {}.", range_text(&first), range_text(&second));
         let gap = TimeRange::new(first.end, second.start).map_or(0, |gap| gap.minutes());
-        let side_effect = format!("{title} is in two parts, {} apart.", words::format_duration(gap));
+        let side_effect = format!("{title} is in two parts, {} apart.", format::format_duration(gap));
         Ok(ResolutionPlan::new(Strategy::SplitEvent, description, changes)
             .with_side_effect(side_effect)
             .shifted_by(gap))
@@ -174,12 +174,12 @@ impl ResolutionContext<'_> {
             ..ResolutionChange::default()
         };
         let changes: Vec<ResolutionChange> = rules.iter().map(|rule| change(&rule.id)).collect();
-        let names: Vec<String> = rules.iter().map(|rule| words::quoted(&rule.name)).collect();
+        let names: Vec<String> = rules.iter().map(|rule| format::quoted(&rule.name)).collect();
         let (title, noun) = (self.formatter.name(self.event), if names.len() == 1 { "rule" } else { "rules" });
-        let description = format!("Keep {title} unchanged and override the {noun} {}.", words::join_list(&names));
+        let description = format!("Keep {title} unchanged and override the {noun} {}.", format::join_list(&names));
         let side_effect = format!(
             "The {noun} {} {} violated this time.",
-            words::join_list(&names),
+            format::join_list(&names),
             if names.len() == 1 { "is" } else { "are" }
         );
         (!names.is_empty()).then(|| {
@@ -211,8 +211,8 @@ impl ResolutionContext<'_> {
                 break;
             }
         }
-        let description = format!("Use {}.", words::join_list(&descriptions));
-        let side_effect = format!("{} uses {}.", self.formatter.name(&event), words::join_list(&descriptions));
+        let description = format!("Use {}.", format::join_list(&descriptions));
+        let side_effect = format!("{} uses {}.", self.formatter.name(&event), format::join_list(&descriptions));
         Ok((!descriptions.is_empty()).then(|| {
             ResolutionPlan::new(Strategy::AlternativeResource, description, changes).with_side_effect(side_effect)
         }))

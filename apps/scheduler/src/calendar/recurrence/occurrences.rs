@@ -6,7 +6,7 @@
 use jiff::SignedDuration;
 use jiff::civil::{Date, DateTime, Time, Weekday};
 
-use super::pattern::{Frequency, RecurrenceRule, WeekdayNum};
+use super::rrule::{Frequency, RecurrenceRule, WeekdayNum};
 
 /// The local times of a recurrence rule with defaults, from the period of one time to that of another, earliest first.
 ///

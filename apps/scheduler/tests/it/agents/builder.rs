@@ -36,7 +36,7 @@ pub(crate) fn span(text: &str) -> TimeRange {
 
 /// Formats a time range in the time zone of the family: `2026-01-10 14:00 15:00`.
 pub(crate) fn format_span(span: &TimeRange) -> String {
-    let zone = superstep_scheduler::zone::NamedTimeZone::from_iana_name(NEW_YORK).unwrap();
+    let zone = superstep_scheduler::time_zone::NamedTimeZone::from_iana_name(NEW_YORK).unwrap();
     let (start, end) = (zone.to_local(span.start), zone.to_local(span.end));
     format!("{} {}", start.strftime("%Y-%m-%d %H:%M"), end.strftime("%H:%M"))
 }

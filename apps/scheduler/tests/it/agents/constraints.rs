@@ -2,7 +2,7 @@
 
 use jiff::civil::time;
 use superstep_scheduler::agents::conflicts;
-use superstep_scheduler::agents::rules::violations;
+use superstep_scheduler::agents::constraints::violations;
 use superstep_scheduler::calendar::{
     CalendarChange, CalendarSnapshot, ConstraintKind, ConstraintStrength, Event, WeekStart,
 };

@@ -10,7 +10,7 @@ use superstep_scheduler::calendar::{
     TimeRange,
 };
 use superstep_scheduler::models::EventStatus;
-use superstep_scheduler::zone::NamedTimeZone;
+use superstep_scheduler::time_zone::NamedTimeZone;
 
 use super::{APPLE, GOOGLE, OUTLOOK, event, millers, now, read, take, titled, written};
 

@@ -9,7 +9,7 @@ use superstep_scheduler::calendar::{
     WeekStart,
 };
 use superstep_scheduler::models::EventStatus;
-use superstep_scheduler::zone::NamedTimeZone;
+use superstep_scheduler::time_zone::NamedTimeZone;
 
 pub(crate) const NEW_YORK: &str = "America/New_York";
 

@@ -6,10 +6,10 @@ use jiff::civil::DateTime;
 use superstep::core::time::Time;
 use superstep::{Error, ErrorCode, Result};
 
-use super::super::moments::{add_minutes, in_time_zone};
+use super::super::time_math::{add_minutes, in_time_zone};
 use crate::calendar::{CalendarSnapshot, Event, Recurrence, RecurrenceOverride, TimeRange};
 use crate::models::EventStatus;
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// Creates the error for a resume value that cannot be applied.
 pub(super) fn invalid_resume(reason: impl Into<String>) -> Error {

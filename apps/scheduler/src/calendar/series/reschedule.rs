@@ -5,9 +5,9 @@ use superstep::core::time::Time;
 
 use super::super::event::Event;
 use super::super::snapshot::CalendarSnapshot;
-use super::super::span::TimeRange;
+use super::super::time_range::TimeRange;
 use super::SeriesSelection;
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// New time of an instance.
 #[derive(Debug, Clone, Copy)]

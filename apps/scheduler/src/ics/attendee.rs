@@ -2,7 +2,7 @@
 
 use calcard::icalendar::ICalendarParameterName as Parameter;
 
-use super::lines::{escape, quote};
+use super::content_line::{escape, quote};
 use super::property::Property;
 use crate::calendar::{CalendarSnapshot, Member, Participant};
 

@@ -8,15 +8,15 @@ use std::sync::Arc;
 use superstep::Result;
 
 use super::super::availability_check::AvailabilityCheck;
-use super::super::moments::{in_time_zone, midnight};
+use super::super::format;
+use super::super::time_math::{in_time_zone, midnight};
 use super::super::visibility::can_modify;
-use super::super::words;
-use super::changed::instance_override;
-use super::nearest::nearest;
+use super::nearest_slot::nearest;
+use super::reschedule::instance_override;
 use super::{ResolutionContext, ResolutionPlan};
 use crate::calendar::{Event, TimeRange};
 use crate::models::{ChangeAction, EventStatus, ResolutionChange, Strategy};
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 impl ResolutionContext<'_> {
     pub(super) fn move_other_events(&self) -> Result<Vec<ResolutionPlan>> {
@@ -45,7 +45,7 @@ impl ResolutionContext<'_> {
         let mut plans = Vec::new();
         for (other, occurrence) in self.modifiable_conflicting_events(|other| other.priority < self.event.priority)? {
             let (title, when) =
-                (self.formatter.name(&other), words::format_range(&self.formatter.zone, &occurrence.span));
+                (self.formatter.name(&other), format::format_range(&self.formatter.zone, &occurrence.span));
             let change = ResolutionChange {
                 event_id: Some(other.id.clone()),
                 old_value: other.recurrence.as_ref().map(|_| occurrence.span.start.to_string()),

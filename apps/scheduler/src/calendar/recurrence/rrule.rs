@@ -11,7 +11,7 @@ use superstep::core::time::Time;
 use superstep::{Error, ErrorCode, Result};
 
 use super::MAX_INSTANCES;
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// A parsed recurrence rule. An empty list means that the part is missing.
 #[derive(Debug, Clone, PartialEq)]

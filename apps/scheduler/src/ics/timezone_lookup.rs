@@ -13,12 +13,12 @@ use jiff::civil::DateTime;
 use superstep::core::time::Time;
 
 use super::component::{Component, component_name};
-use super::lines::ContentLine;
+use super::content_line::ContentLine;
+use super::datetime::{format_local_time, parse_utc};
 use super::property::Property;
-use super::when::{format_local_time, parse_utc};
 use crate::calendar::{CalendarSnapshot, Event, Flexibility, Priority, Recurrence, TimeRange};
 use crate::models::EventStatus;
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// Well-known time zones, tried first, because several time zones have the same offsets.
 const WELL_KNOWN: [&str; 20] = [

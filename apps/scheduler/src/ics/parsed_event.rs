@@ -8,19 +8,19 @@ use superstep::Result;
 use superstep::core::id::hash_id;
 use superstep::core::time::Time;
 
+use super::attendee::{Attendee, attendee, names_resources, resource};
 use super::component::Component;
-use super::lines::excerpt;
-use super::people::{Attendee, attendee, names_resources, resource};
+use super::content_line::excerpt;
+use super::datetime::{IcsDateTime, LAST_YEAR, parse_datetime, parse_utc};
 use super::preserved::MAPPED_PROPERTIES;
 use super::property::Property;
 use super::recurrence;
 use super::report::{ImportProblem, ImportReport, ReportEntry};
-use super::when::{IcsDateTime, LAST_YEAR, parse_datetime, parse_utc};
-use super::write;
-use super::zones::TimezoneLookup;
+use super::timezone_lookup::TimezoneLookup;
+use super::vevent_writer;
 use crate::calendar::{CalendarSnapshot, Event, Flexibility, Participant, Priority, TimeRange};
 use crate::models::EventStatus;
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// Context of an import.
 pub(super) struct ImportContext<'a> {
@@ -346,12 +346,12 @@ fn preserved_lines(
     event: &Event,
     snapshot: &CalendarSnapshot,
 ) -> Result<Vec<String>> {
-    let without: BTreeSet<String> = write::properties(event, snapshot)?.into_iter().collect();
+    let without: BTreeSet<String> = vevent_writer::properties(event, snapshot)?.into_iter().collect();
     let unmapped = properties.iter().filter(|property| !MAPPED_PROPERTIES.contains(&property.name.as_str()));
     let unmapped = unmapped.map(|property| &property.raw).filter(|raw| !without.contains(*raw));
     let mut lines: Vec<String> = unmapped.cloned().collect();
     let mut with: BTreeMap<String, usize> = BTreeMap::new();
-    for line in write::properties(&Event { preserved_properties: lines.clone(), ..event.clone() }, snapshot)? {
+    for line in vevent_writer::properties(&Event { preserved_properties: lines.clone(), ..event.clone() }, snapshot)? {
         *with.entry(line).or_default() += 1;
     }
     lines.retain(|line| with.get_mut(line).and_then(|left| left.checked_sub(1).map(|rest| *left = rest)).is_some());

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use superstep::Result;
 
-use super::rules::describe_constraint;
+use super::constraints::describe_constraint;
+use super::format;
 use super::visibility::Viewer;
-use super::words;
 use crate::calendar::{CalendarSnapshot, Constraint, ConstraintStrength, Event, TimeRange};
 use crate::models::{Conflict, ConflictType, EventStatus, Severity};
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// The identity of a conflict: the id of the other event, of the resource or of the constraint.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -124,19 +124,19 @@ impl RawConflict {
                 let members: Vec<&String> = self.members.iter().collect();
                 let verb = if members.len() == 1 { "is" } else { "are" };
                 let when = formatter.when(&self.at, self.count);
-                format!("{} {verb} at {} {when}.", words::names(snapshot, &members), words::join_list(&titles))
+                format!("{} {verb} at {} {when}.", format::names(snapshot, &members), format::join_list(&titles))
             }
             ConflictKey::Resource(resource) => {
                 let name = snapshot.resources.get(resource).map_or("resource", |resource| resource.name.as_str());
                 let when = formatter.when(&self.at, self.count);
                 if titles.is_empty() {
-                    return format!("{} is not available {when}.", words::resource_as_subject(name));
+                    return format!("{} is not available {when}.", format::resource_as_subject(name));
                 }
-                format!("{} is taken by {} {when}.", words::resource_as_subject(name), words::join_list(&titles))
+                format!("{} is taken by {} {when}.", format::resource_as_subject(name), format::join_list(&titles))
             }
             ConflictKey::Rule(_) => {
                 let (name, description) = self.rule.as_ref().map_or((String::new(), String::new()), |rule| {
-                    (words::quoted(&rule.name), describe_constraint(snapshot, &rule.kind))
+                    (format::quoted(&rule.name), describe_constraint(snapshot, &rule.kind))
                 });
                 format!("The rule {name} would be violated {}: {description}.", formatter.when(&self.first, self.count))
             }
@@ -169,12 +169,12 @@ impl<'a> ConflictFormatter<'a> {
     /// Formats the title of an event within a sentence.
     pub(super) fn name(&self, event: &Event) -> String {
         let can_see = self.viewer.can_see_proposal(self.snapshot, event);
-        if can_see { words::quoted(&event.title) } else { "a private event".to_owned() }
+        if can_see { format::quoted(&event.title) } else { "a private event".to_owned() }
     }
 
     /// Formats the first time range and the number of occurrences.
     pub(super) fn when(&self, first: &TimeRange, count: usize) -> String {
-        let first = words::format_range(&self.zone, first);
+        let first = format::format_range(&self.zone, first);
         if count == 1 { format!("on {first}") } else { format!("{count} times{}, first on {first}", self.range) }
     }
 }

@@ -14,10 +14,10 @@ use superstep::core::time::Time;
 use super::availability_check::AvailabilityCheck;
 use super::busy_index::BusyIndex;
 use super::capacity::peak_usage;
-use super::moments::{MINUTES_A_DAY, pad};
-use super::words;
+use super::format;
+use super::time_math::{MINUTES_A_DAY, pad};
 use crate::calendar::{CalendarSnapshot, Constraint, ConstraintKind, ConstraintStrength, Event, TimeRange, WeekStart};
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// A constraint that would be violated.
 #[derive(Debug, Clone, PartialEq)]
@@ -285,25 +285,25 @@ pub(super) fn describe_with_name(snapshot: &CalendarSnapshot, rule: &Constraint)
 pub(super) fn describe_constraint(snapshot: &CalendarSnapshot, kind: &ConstraintKind) -> String {
     let window = |days: &[u8], from, to| {
         let on = if days.is_empty() { String::new() } else { format!(" on {}", weekdays(days)) };
-        format!("{on} from {} to {}", words::format_time(from), words::format_time(to))
+        format!("{on} from {} to {}", format::format_time(from), format::format_time(to))
     };
     match kind {
-        ConstraintKind::NoEventsBefore { time } => format!("no events before {}", words::format_time(*time)),
-        ConstraintKind::NoEventsAfter { time } => format!("no events after {}", words::format_time(*time)),
+        ConstraintKind::NoEventsBefore { time } => format!("no events before {}", format::format_time(*time)),
+        ConstraintKind::NoEventsAfter { time } => format!("no events after {}", format::format_time(*time)),
         ConstraintKind::BlockedWindow { days, from, to } => format!("no events{}", window(days, *from, *to)),
         ConstraintKind::PreferredWindow { days, from, to } => format!("events should be{}", window(days, *from, *to)),
         ConstraintKind::MinGapMinutes { minutes } => {
-            format!("at least {} between two events", words::format_duration(i64::from(*minutes)))
+            format!("at least {} between two events", format::format_duration(i64::from(*minutes)))
         }
         ConstraintKind::MaxEventsPerDay { count } => {
-            format!("at most {} a day", words::pluralize(i64::from(*count), "event"))
+            format!("at most {} a day", format::pluralize(i64::from(*count), "event"))
         }
         ConstraintKind::MaxEventsPerWeek { count } => {
-            format!("at most {} a week", words::pluralize(i64::from(*count), "event"))
+            format!("at most {} a week", format::pluralize(i64::from(*count), "event"))
         }
         ConstraintKind::ResourcePriority { resource, members } => {
             let name = snapshot.resources.get(resource).map_or("resource", |resource| resource.name.as_str());
-            format!("{} is reserved first for {}", words::resource_as_subject(name), words::names(snapshot, members))
+            format!("{} is reserved first for {}", format::resource_as_subject(name), format::names(snapshot, members))
         }
     }
 }
@@ -311,5 +311,5 @@ pub(super) fn describe_constraint(snapshot: &CalendarSnapshot, kind: &Constraint
 fn weekdays(days: &[u8]) -> String {
     const NAMES: [&str; 7] = ["Mondays", "Tuesdays", "Wednesdays", "Thursdays", "Fridays", "Saturdays", "Sundays"];
     let name = |day: &u8| NAMES.get(usize::from(*day).wrapping_sub(1)).copied();
-    words::join_list(&days.iter().filter_map(name).collect::<Vec<&str>>())
+    format::join_list(&days.iter().filter_map(name).collect::<Vec<&str>>())
 }

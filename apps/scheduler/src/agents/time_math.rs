@@ -5,7 +5,7 @@ use superstep::Result;
 use superstep::core::time::Time;
 
 use crate::calendar::TimeRange;
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 pub(super) const MINUTES_A_DAY: i64 = 24 * 60;
 const MICROS_A_MINUTE: i64 = 60_000_000;

@@ -3,13 +3,13 @@
 use superstep::Result;
 use superstep::core::time::Time;
 
-use super::draft::{after, priority};
-use super::lines::escape;
-use super::people::{Attendee, attendee, attendee_line, resource, resources_line};
+use super::attendee::{Attendee, attendee, attendee_line, resource, resources_line};
+use super::content_line::escape;
+use super::datetime::{IcsDateTime, format_property, format_utc};
+use super::parsed_event::{after, priority};
 use super::preserved::PreservedProperties;
-use super::when::{IcsDateTime, format_property, format_utc};
 use crate::calendar::{CalendarSnapshot, Event, Flexibility, Priority, Recurrence};
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// Returns the properties of an event and its preserved alarms.
 ///

@@ -7,8 +7,8 @@ use superstep::core::time::Time;
 
 use super::property::Property;
 use super::report::{ImportProblem, ImportReport};
-use super::zones::TimezoneLookup;
-use crate::zone::NamedTimeZone;
+use super::timezone_lookup::TimezoneLookup;
+use crate::time_zone::NamedTimeZone;
 
 /// Last accepted year, with a margin to the last year that jiff supports.
 pub(super) const LAST_YEAR: i16 = 9_000;

@@ -3,13 +3,13 @@
 use jiff::civil::{self, DateTime};
 
 use crate::calendar::{CalendarSnapshot, TimeRange};
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// Formats a local date and time: `Saturday 10 January, 2:00 pm`.
 ///
 /// ```
-/// use superstep_scheduler::agents::words;
-/// assert_eq!(words::format_datetime(jiff::civil::datetime(2026, 1, 10, 14, 0, 0, 0)), "Saturday 10 January, 2:00 pm");
+/// use superstep_scheduler::agents::format;
+/// assert_eq!(format::format_datetime(jiff::civil::datetime(2026, 1, 10, 14, 0, 0, 0)), "Saturday 10 January, 2:00 pm");
 /// ```
 #[must_use]
 pub fn format_datetime(local_time: DateTime) -> String {

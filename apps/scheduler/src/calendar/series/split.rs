@@ -8,7 +8,7 @@ use superstep::core::time::Time;
 use super::super::event::{Event, Recurrence};
 use super::super::recurrence::{RecurrenceExpander, SeriesShift, moved_rule, rule_parts, rule_text, validate_rrule};
 use super::{SeriesView, format_local_start, input_error, with_next_sequence};
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 impl SeriesView<'_> {
     /// Returns the part before an instance: the same series with an earlier end.

@@ -4,11 +4,11 @@ use superstep::Result;
 use superstep::core::time::Time;
 
 use super::super::availability_check::AvailabilityCheck;
-use super::super::moments::midnight;
 use super::super::slots::{self, SlotRequest};
+use super::super::time_math::midnight;
 use super::super::windows::{grid_slots, required_participants, shared_day_windows};
 use crate::calendar::{CalendarSnapshot, Event, TimeRange};
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// Number of following days that are searched.
 const FOLLOWING_DAYS: i64 = 14;

@@ -9,12 +9,12 @@ use jiff::civil::DateTime;
 use superstep::Result;
 use superstep::core::id::hash_id;
 
-use super::draft::{ImportContext, ParsedEvent};
+use super::datetime::format_property;
+use super::parsed_event::{ImportContext, ParsedEvent};
 use super::report::ImportReport;
-use super::when::format_property;
 use crate::calendar::{CalendarChange, Event, Participant, Recurrence, RecurrenceOverride, series};
 use crate::models::EventStatus;
-use crate::zone::NamedTimeZone;
+use crate::time_zone::NamedTimeZone;
 
 /// The merge of a file into a snapshot.
 pub(super) struct ImportMerge<'a> {

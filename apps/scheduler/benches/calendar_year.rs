@@ -1,7 +1,7 @@
 //! Benchmark of queries on a full year: five members with 10 and with 50 series each, a car, and most kinds of
 //! constraints.
 //!
-//! `cargo bench -p superstep-scheduler --bench year` prints one line per query and exits with code 1 if the median
+//! `cargo bench -p superstep-scheduler --bench calendar_year` prints one line per query and exits with code 1 if the median
 //! of a query about one event is 50 ms or more. The scan of the whole calendar, which runs with every change, has no
 //! limit; its time is printed for comparison. `first` is a query on a calendar with empty caches, as after a start.
 //! This is not a test, because the time also depends on the machine.
@@ -16,7 +16,7 @@ use superstep_scheduler::agents::{conflicts, scan, slots};
 use superstep_scheduler::calendar::{CalendarSnapshot, Event, Participant, Recurrence, TimeRange};
 use superstep_scheduler::models::EventStatus;
 use superstep_scheduler::sample::{self, full_year};
-use superstep_scheduler::zone::NamedTimeZone;
+use superstep_scheduler::time_zone::NamedTimeZone;
 
 /// Maximum median time of a query with a limit.
 const GOAL: Duration = Duration::from_millis(50);
