@@ -31,7 +31,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &[String]) -> Result<(), Str
         [] => {
             ensure()?;
             let target = workspace.target()?;
-            McpServers::ensure(target.join("mcp-servers"))?;
+            McpServers::install(target.join("mcp-servers"))?;
             OtlpCollector::install(&target).map(drop)
         }
         ["pgvector"] => python::ensure_pgvector(workspace),

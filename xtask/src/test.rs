@@ -132,7 +132,7 @@ const OPTIONAL: [Optional; 3] = [
     Optional {
         module: "on_the_emulator",
         part: "tests with Firestore's emulator",
-        ensure: |_| superstep_cluster::firestore_emulator::missing().map_or(Ok(()), Err),
+        ensure: |_| superstep_cluster::firestore_emulator::unavailable_reason().map_or(Ok(()), Err),
     },
     Optional {
         module: "on_a_server",

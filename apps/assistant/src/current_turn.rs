@@ -112,7 +112,7 @@ pub(crate) fn last_outputs(state: &AgentState) -> Vec<ToolResult> {
 /// Returns all successful results of the turn, and the failures of the last attempt.
 pub(crate) fn useful_outputs(state: &AgentState) -> Vec<ToolResult> {
     let last: Vec<String> = last_outputs(state).into_iter().map(|output| output.id).collect();
-    let is_useful = |output: &ToolResult| output.is_good() || last.contains(&output.id);
+    let is_useful = |output: &ToolResult| output.is_success() || last.contains(&output.id);
     CurrentTurn::from_state(state).outputs().into_iter().filter(is_useful).collect()
 }
 
@@ -153,7 +153,7 @@ pub(crate) async fn tool_descriptions(
     let allowed = specs.into_iter().filter(|spec| permissions.allows(&spec.name));
     let description = |spec: std::sync::Arc<superstep::tools::ToolSpec>| ToolDescription {
         tool: spec.name.clone(),
-        about: spec.description.clone(),
+        description: spec.description.clone(),
         args: Value::clone(&spec.input_schema),
     };
     Ok(allowed.map(description).collect())

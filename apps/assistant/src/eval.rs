@@ -1,8 +1,8 @@
 //! Evaluation of the rule model: runs questions with known answers on the real graph with the real tools.
 //!
-//! A refusal is [`Grade::Unknown`] for a question that the data answers and [`Grade::Right`] for one that it does not.
-//! A refusal next to another number is [`Grade::Incorrect`]; so is every other answer without the expected facts, and
-//! this must not happen.
+//! A refusal is [`Grade::Unknown`] for a question that the data answers, and [`Grade::Correct`] for one that it does
+//! not. A refusal next to another number is [`Grade::Incorrect`]; so is every other answer without the expected facts,
+//! and this must not happen.
 
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
@@ -23,7 +23,7 @@ use crate::tools::{ToolSettings, tools};
 use crate::{AgentState, AssistantContext, create_assistant_graph, sample};
 
 /// Starts of a statement that the answer is not known.
-const REFUSALS: [&str; 5] = ["i do not know", "i don't know", "i could not find", "i cannot", "i know nothing"];
+const UNKNOWN_PHRASES: [&str; 5] = ["i do not know", "i don't know", "i could not find", "i cannot", "i know nothing"];
 /// Start of an answer with partial results, which is not a refusal: it states facts.
 const PARTIAL_ANSWER: &str = "i could not find everything";
 /// Maximum difference between an expected number and the same number in an answer.
@@ -99,7 +99,8 @@ impl EvalQuestion {
 #[serde(rename_all = "snake_case")]
 pub enum Grade {
     /// Correct answer, or a correct statement that the answer is not known.
-    Right,
+    #[serde(rename = "right")]
+    Correct,
     /// The answer states something else.
     #[serde(rename = "wrong")]
     Incorrect,
@@ -125,7 +126,8 @@ pub struct AnswerEvalRow {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AnswerEvalScore {
     /// Number of correct answers.
-    pub right: usize,
+    #[serde(rename = "right")]
+    pub correct: usize,
     /// Number of incorrect answers.
     #[serde(rename = "wrong")]
     pub incorrect: usize,
@@ -173,7 +175,7 @@ pub async fn eval(folder: &Path, questions: &[EvalQuestion]) -> Result<AnswerEva
             .map_or_else(last_message, |question| format!("{CLARIFICATION_PREFIX}{}", question.unwrap_or_default()));
         let grade = grade(question, &answer);
         match grade {
-            Grade::Right => score.right += 1,
+            Grade::Correct => score.correct += 1,
             Grade::Incorrect => score.incorrect += 1,
             Grade::Unknown => score.unknown += 1,
         }
@@ -199,7 +201,7 @@ pub fn sample_context(folder: &Path) -> Result<AssistantContext> {
 
 /// Grades an answer.
 ///
-/// An answer that says anywhere that something is not known is never right for a question that the data answers.
+/// An answer that says anywhere that something is not known is never correct for a question that the data answers.
 #[must_use]
 pub fn grade(question: &EvalQuestion, answer: &str) -> Grade {
     // A clarification question may name the expected facts as choices.
@@ -207,16 +209,16 @@ pub fn grade(question: &EvalQuestion, answer: &str) -> Grade {
         return Grade::Unknown;
     }
     let lower = answer.strip_prefix(RULES_PREFIX).unwrap_or(answer).to_lowercase();
-    let says_unknown = REFUSALS.iter().any(|words| lower.contains(words));
-    let starts_with_refusal = REFUSALS.iter().any(|words| lower.starts_with(words));
-    let is_refusal =
-        starts_with_refusal && !lower.starts_with(PARTIAL_ANSWER) && !states_number(&question.question, &lower);
+    let says_unknown = UNKNOWN_PHRASES.iter().any(|words| lower.contains(words));
+    let starts_with_unknown = UNKNOWN_PHRASES.iter().any(|words| lower.starts_with(words));
+    let is_unknown =
+        starts_with_unknown && !lower.starts_with(PARTIAL_ANSWER) && !states_number(&question.question, &lower);
     match (question.dont_know, says_unknown, has_facts(question, &lower)) {
-        (true, ..) if is_refusal => Grade::Right,
+        (true, ..) if is_unknown => Grade::Correct,
         (true, ..) => Grade::Incorrect,
-        (false, false, true) => Grade::Right,
+        (false, false, true) => Grade::Correct,
         (false, true, true) => Grade::Unknown,
-        (false, _, false) if is_refusal => Grade::Unknown,
+        (false, _, false) if is_unknown => Grade::Unknown,
         (false, _, false) => Grade::Incorrect,
     }
 }

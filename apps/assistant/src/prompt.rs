@@ -58,7 +58,8 @@ pub struct ToolDescription {
     /// Name of the tool.
     pub tool: String,
     /// Purpose of the tool.
-    pub about: String,
+    #[serde(rename = "about")]
+    pub description: String,
     /// JSON Schema of the arguments.
     pub args: Value,
 }
@@ -92,7 +93,7 @@ pub struct ToolResult {
 impl ToolResult {
     /// Returns true if the call succeeded.
     #[must_use]
-    pub fn is_good(&self) -> bool {
+    pub fn is_success(&self) -> bool {
         self.status == "success"
     }
 

@@ -110,8 +110,8 @@ pub fn tools(settings: &ToolSettings) -> Result<Vec<SharedTool>> {
 ///
 /// # Errors
 /// Returns an error if two tools have the same name.
-pub fn with_external_tools(mut tools: Vec<SharedTool>, more: Vec<SharedTool>) -> Result<Vec<SharedTool>> {
-    for tool in more {
+pub fn with_external_tools(mut tools: Vec<SharedTool>, external: Vec<SharedTool>) -> Result<Vec<SharedTool>> {
+    for tool in external {
         let name = &tool.spec().name;
         if tools.iter().any(|existing| existing.spec().name == *name) {
             return Err(Error::new(ErrorCode::ConfigInvalid, format!("two tools have the name `{name}`")));

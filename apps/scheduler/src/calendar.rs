@@ -16,5 +16,6 @@ pub(crate) use family::free_id;
 pub use family::{Calendar, Family, Member, MemberRole, Preferences, Resource, Visibility, WeekStart};
 pub(crate) use recurrence::rule_parts;
 pub use recurrence::{MAX_INSTANCES, ValidatedRule, validate_rrule};
+pub(crate) use snapshot::NEXT_INSTANCE_HORIZON_DAYS;
 pub use snapshot::{CalendarChange, CalendarSnapshot, EventInstance};
 pub use time_range::{MAX_MINUTES, TimeRange};

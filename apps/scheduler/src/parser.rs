@@ -263,8 +263,8 @@ pub fn parse(request: &ParseInput<'_>) -> ParsedRequest {
     parse_for_event(request, None)
 }
 
-/// Parses a sentence. `picked` is the id of the event it is about, if the user selected one from a list.
-pub(crate) fn parse_for_event(request: &ParseInput<'_>, picked: Option<&str>) -> ParsedRequest {
+/// Parses a sentence. `selected_event` is the id of the event it is about, if the user selected one from a list.
+pub(crate) fn parse_for_event(request: &ParseInput<'_>, selected_event: Option<&str>) -> ParsedRequest {
     let times = times(request);
     let preferences = preferences(request);
     // The store rejects a snapshot with an unknown time zone, but the parser accepts any snapshot.
@@ -293,7 +293,7 @@ pub(crate) fn parse_for_event(request: &ParseInput<'_>, picked: Option<&str>) ->
     let names = name_mentions::find_mentions(&mut reader, request.snapshot, request.user_id, is_question);
     interpret::interpret(SentenceParse {
         request: *request,
-        picked: picked.and_then(|id| request.snapshot.events.get(id)).cloned(),
+        selected_event: selected_event.and_then(|id| request.snapshot.events.get(id)).cloned(),
         zone,
         preferences: &preferences,
         reader,
@@ -324,7 +324,7 @@ fn preferences(request: &ParseInput<'_>) -> Preferences {
 struct SentenceParse<'a> {
     request: ParseInput<'a>,
     /// The event selected by the user.
-    picked: Option<Arc<Event>>,
+    selected_event: Option<Arc<Event>>,
     zone: NamedTimeZone,
     preferences: &'a Preferences,
     reader: PhraseReader<'a>,

@@ -23,7 +23,7 @@ pub struct SuggestionsContext {
     model: Option<SharedModel>,
     access_token: Option<Secret>,
     locale: Option<String>,
-    limits: Timeouts,
+    timeouts: Timeouts,
     report: Arc<Mutex<RunReport>>,
 }
 
@@ -64,7 +64,7 @@ impl SuggestionsContext {
             model: None,
             access_token: None,
             locale: None,
-            limits: Timeouts::default(),
+            timeouts: Timeouts::default(),
             report: Arc::default(),
         }
     }
@@ -100,8 +100,8 @@ impl SuggestionsContext {
 
     /// Sets the timeouts.
     #[must_use]
-    pub fn limits(mut self, limits: Timeouts) -> Self {
-        self.limits = limits;
+    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
+        self.timeouts = timeouts;
         self
     }
 
@@ -125,8 +125,8 @@ impl SuggestionsContext {
         self.locale.as_deref()
     }
 
-    pub(crate) fn timeouts(&self) -> Timeouts {
-        self.limits
+    pub(crate) fn run_timeouts(&self) -> Timeouts {
+        self.timeouts
     }
 
     /// Returns the model, or `None` for the search without a model.
@@ -170,10 +170,14 @@ impl SuggestionsContext {
 
 impl fmt::Debug for SuggestionsContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { tools, post_id, model, access_token, locale, limits, report: _ } = self;
+        let Self { tools, post_id, model, access_token, locale, timeouts, report: _ } = self;
         let mut debug = f.debug_struct("SuggestionsContext");
         debug.field("mcp_client", &tools.as_ref().map(|(client, _)| client)).field("post_id", post_id);
-        debug.field("model", model).field("access_token", access_token).field("locale", locale).field("limits", limits);
+        debug
+            .field("model", model)
+            .field("access_token", access_token)
+            .field("locale", locale)
+            .field("timeouts", timeouts);
         debug.finish()
     }
 }

@@ -16,16 +16,20 @@ const MAX_CHECKED_HITS: usize = 3;
 #[serde(rename_all = "camelCase")]
 pub struct SearchEvalScore {
     /// Number of questions with an expected document among the first three hits.
-    pub right: usize,
+    #[serde(rename = "right")]
+    pub correct: usize,
     /// Total number of questions.
     #[serde(rename = "of")]
     pub total: usize,
-    /// Same count as `right`, but with the unexpanded question as the query.
-    pub plain_right: usize,
+    /// Same count as `correct`, but with the unexpanded question as the query.
+    #[serde(rename = "plainRight")]
+    pub baseline_correct: usize,
     /// Number of questions whose document ranks higher with expansion than without.
-    pub better_than_plain: usize,
+    #[serde(rename = "betterThanPlain")]
+    pub improved: usize,
     /// Number of questions whose document ranks lower with expansion than without.
-    pub worse_than_plain: usize,
+    #[serde(rename = "worseThanPlain")]
+    pub regressed: usize,
     /// One row per question.
     pub rows: Vec<SearchEvalRow>,
 }
@@ -38,7 +42,7 @@ pub struct SearchEvalRow {
     pub id: String,
     /// Text of the question.
     pub question: String,
-    /// Paths of the expected documents. Any of them counts as right.
+    /// Paths of the expected documents. Any of them counts as correct.
     pub expected: Vec<String>,
     /// Queries after expansion.
     pub queries: Vec<String>,
@@ -72,10 +76,10 @@ pub async fn eval_with(sources: &Sources, questions: &[EvalQuestion]) -> Result<
             superstep::Error::new(superstep::ErrorCode::ConfigInvalid, unavailable.to_string())
         })?;
         let rank = |position: Option<usize>| position.unwrap_or(usize::MAX);
-        score.right += usize::from(row.rank.is_some());
-        score.plain_right += usize::from(row.unexpanded_rank.is_some());
-        score.better_than_plain += usize::from(rank(row.rank) < rank(row.unexpanded_rank));
-        score.worse_than_plain += usize::from(rank(row.rank) > rank(row.unexpanded_rank));
+        score.correct += usize::from(row.rank.is_some());
+        score.baseline_correct += usize::from(row.unexpanded_rank.is_some());
+        score.improved += usize::from(rank(row.rank) < rank(row.unexpanded_rank));
+        score.regressed += usize::from(rank(row.rank) > rank(row.unexpanded_rank));
         score.rows.push(row);
     }
     Ok(score)

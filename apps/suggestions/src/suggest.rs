@@ -90,7 +90,7 @@ impl SuggestionRun {
     ) -> Option<RunBuilder<SuggestionsState, SuggestionsContext>> {
         self.context.planner_model()?;
         let run = graph.invoke(self.input.clone()).context(self.context.clone());
-        Some(run.timeout(self.context.timeouts().run))
+        Some(run.timeout(self.context.run_timeouts().run))
     }
 
     /// Converts the result of a run into suggestions. After a failed run, searches without the model.

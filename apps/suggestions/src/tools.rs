@@ -95,7 +95,7 @@ fn without(content: &Content, ids: &[String]) -> Option<String> {
 async fn forward(name: &str, args: &(impl Serialize + Sync), cx: &ToolContext) -> Result<ToolOutput, ToolError> {
     let context: RunContext<SuggestionsContext> = cx.get()?;
     let run: TaskContext = cx.get()?;
-    let timeout = context.timeouts().tool;
+    let timeout = context.run_timeouts().tool;
     let call = pin!(call(name, args, &context, cx));
     let output = match select(call, pin!(run.sleep(timeout))).await {
         Either::Left((output, _)) => output?,
@@ -131,7 +131,7 @@ pub(crate) async fn call_directly(
     name: &str,
     args: Map<String, Value>,
 ) -> Result<ToolOutput, ToolError> {
-    let timeout = context.timeouts().tool;
+    let timeout = context.run_timeouts().tool;
     let call = async { context.tool(name).await?.call(ToolInvocation::new(name, args)).await };
     let timed_out = |_| ToolError::new(format!("`{name}` took longer than {timeout:?} and was stopped"));
     let (redaction, mut counts) = (Redaction::default(), RedactionCounts::default());

@@ -157,45 +157,46 @@ async fn blocking<T: Send + 'static>(
     work: impl FnOnce(&sqlite::SqliteSource) -> Result<T> + Send + 'static,
 ) -> Result<T> {
     let file = file.clone();
-    let done = tokio::task::spawn_blocking(move || work(&file)).await;
-    done.unwrap_or_else(|panic| Err(Error::internal(format!("reading a LangGraph file failed: {panic}"))))
+    let result = tokio::task::spawn_blocking(move || work(&file)).await;
+    result.unwrap_or_else(|panic| Err(Error::internal(format!("reading a LangGraph file failed: {panic}"))))
 }
 
 fn convert(rows: &ThreadRows, thread: ThreadId) -> Result<(ThreadExport, ImportReport)> {
     let mut conversion = Conversion::new(rows, thread.clone(), "langgraph");
     conversion.checkpoints()?;
     conversion.pending()?;
-    let newest = conversion.lines.get("").and_then(|line| line.last());
-    let pending = newest.map_or(&[][..], |item| &item.copied.pending);
+    let newest = conversion.histories.get("").and_then(|history| history.last());
+    let pending = newest.map_or(&[][..], |item| &item.exported.pending);
     let is_settled = |interrupt: &PendingEntry, id| {
         pending.iter().any(|other| match &other.entry {
-            TaskEntry::Resume(answer) => answer.id == id,
+            TaskEntry::Resume(resume) => resume.id == id,
             TaskEntry::Done(_) => other.task == interrupt.task,
             _ => false,
         })
     };
     let is_open = |entry: &&PendingEntry| match &entry.entry {
-        TaskEntry::Interrupt(question) => !is_settled(entry, question.id),
+        TaskEntry::Interrupt(interrupt) => !is_settled(entry, interrupt.id),
         _ => false,
     };
-    let questions = pending.iter().filter(is_open).count();
+    let open_interrupts = pending.iter().filter(is_open).count();
     let has_failed = pending.iter().any(|entry| matches!(entry.entry, TaskEntry::Failed(_)));
-    let status = match (questions, has_failed) {
+    let status = match (open_interrupts, has_failed) {
         (0, false) => ThreadStatus::Idle,
         (0, true) => ThreadStatus::Error,
         _ => ThreadStatus::Interrupted,
     };
-    let next = newest.map(|item| item.copied.checkpoint.next_tasks.iter().map(|next| next.node.to_string()).collect());
-    let graphs = conversion.lines.len();
-    let checkpoints: Vec<_> = conversion.lines.into_values().flatten().map(|item| item.copied).collect();
+    let next =
+        newest.map(|item| item.exported.checkpoint.next_tasks.iter().map(|next| next.node.to_string()).collect());
+    let graphs = conversion.histories.len();
+    let checkpoints: Vec<_> = conversion.histories.into_values().flatten().map(|item| item.exported).collect();
     let report = ImportReport {
         thread: thread.clone(),
         graphs,
         checkpoints: checkpoints.len(),
-        interrupts: questions,
+        interrupts: open_interrupts,
         next_nodes: next.unwrap_or_default(),
-        skipped_channels: conversion.dropped.into_iter().collect(),
-        warnings: conversion.notes,
+        skipped_channels: conversion.skipped_channels.into_iter().collect(),
+        warnings: conversion.warnings,
     };
     Ok((ThreadExport { thread, status, checkpoints, events: Vec::new() }, report))
 }

@@ -69,6 +69,6 @@ pub async fn connect_in_process(server: &McpServer) -> Result<McpClient> {
     let (near, far) = tokio::io::duplex(64 * 1024);
     let serving = server.serve_in_process(far)?;
     let (read, write) = tokio::io::split(near);
-    let pipe = stdio_transport::StdioTransport::new(read, write, diagnostics::ServerDiagnostics::of(serving));
+    let pipe = stdio_transport::StdioTransport::new(read, write, diagnostics::ServerDiagnostics::for_task(serving));
     connection::Connection::stdio(server.name(), connection::DEFAULT_TIMEOUT, pipe).await.map(McpClient::new)
 }

@@ -57,7 +57,7 @@ pub struct ProviderModel {
     base: String,
     api_key: ApiKeySource,
     headers: Vec<(String, String)>,
-    times: Timeouts,
+    timeouts: Timeouts,
     proxy: Option<String>,
     client: OnceLock<genai::Client>,
 }
@@ -67,7 +67,7 @@ pub struct ProviderModel {
 enum ApiKeySource {
     Explicit(String),
     /// The first of these environment variables that is set.
-    In(Vec<String>),
+    Environment(Vec<String>),
 }
 
 /// Timeouts of a call.
@@ -83,14 +83,15 @@ const AZURE_VERSION: &str = "2024-10-21";
 
 impl ProviderModel {
     fn new(service: ProviderApi, base: impl Into<String>, name: impl Into<Arc<str>>) -> Self {
-        let api_key = ApiKeySource::In(service.key_variables().iter().map(|&variable| variable.to_owned()).collect());
-        let times = Timeouts {
+        let api_key =
+            ApiKeySource::Environment(service.key_variables().iter().map(|&variable| variable.to_owned()).collect());
+        let timeouts = Timeouts {
             connect: Duration::from_secs(10),
             total: Duration::from_secs(600),
             idle: Duration::from_secs(60),
         };
         let (base, name) = (base.into(), name.into());
-        Self { service, name, base, api_key, headers: Vec::new(), times, proxy: None, client: OnceLock::new() }
+        Self { service, name, base, api_key, headers: Vec::new(), timeouts, proxy: None, client: OnceLock::new() }
     }
 
     fn with_default_url(service: ProviderApi, name: impl Into<Arc<str>>) -> Self {
@@ -142,7 +143,7 @@ impl ProviderModel {
 
     /// Sets the environment variable that contains the API key.
     pub fn api_key_env(mut self, variable: impl Into<String>) -> Self {
-        self.api_key = ApiKeySource::In(vec![variable.into()]);
+        self.api_key = ApiKeySource::Environment(vec![variable.into()]);
         self
     }
 
@@ -160,20 +161,20 @@ impl ProviderModel {
 
     /// Sets the timeout of the TCP and TLS handshake. Default: 10 seconds.
     pub fn connect_timeout(mut self, time: Duration) -> Self {
-        (self.times.connect, self.client) = (time, OnceLock::new());
+        (self.timeouts.connect, self.client) = (time, OnceLock::new());
         self
     }
 
     /// Sets the timeout of a complete response. Default: 10 minutes.
     pub fn timeout(mut self, time: Duration) -> Self {
-        self.times.total = time;
+        self.timeouts.total = time;
         self
     }
 
     /// Sets the longest time without data in a streamed response, including the time to its headers. Default: 60
     /// seconds.
     pub fn idle_timeout(mut self, time: Duration) -> Self {
-        self.times.idle = time;
+        self.timeouts.idle = time;
         self
     }
 
@@ -199,7 +200,7 @@ impl ProviderModel {
             ApiKeySource::Explicit(_) => {
                 return Err(ModelErrorKind::MissingApiKey.error(info, "the API key is empty"));
             }
-            ApiKeySource::In(variables) => variables,
+            ApiKeySource::Environment(variables) => variables,
         };
         let values = variables.iter().filter_map(|variable| std::env::var(variable).ok());
         let key = values.map(|value| value.trim().to_owned()).find(|value| !value.is_empty());
@@ -222,7 +223,7 @@ impl ProviderModel {
     fn connect(&self) -> Result<genai::Client> {
         // A redirect would send the key to another address.
         let builder = crate::http::client::builder()?
-            .connect_timeout(self.times.connect)
+            .connect_timeout(self.timeouts.connect)
             .redirect(redirect::Policy::none())
             .user_agent(concat!("superstep/", env!("CARGO_PKG_VERSION")));
         let builder = match &self.proxy {
@@ -239,8 +240,8 @@ impl ProviderModel {
 }
 
 /// Returns a configuration error without its cause, which may contain a URL with a password.
-fn config_error(fact: &str) -> Error {
-    Error::new(ErrorCode::ConfigInvalid, fact).with_help("check its proxy and its base URL")
+fn config_error(message: &str) -> Error {
+    Error::new(ErrorCode::ConfigInvalid, message).with_help("check its proxy and its base URL")
 }
 
 impl Model for ProviderModel {
@@ -252,8 +253,8 @@ impl Model for ProviderModel {
         let call = PreparedCall::prepare(self, request, out.has_listener())?;
         // The futures of the library are large, and a caller may hold many of them.
         match out.has_listener() {
-            true => Box::pin(streaming::answer(call, out)).await,
-            false => Box::pin(non_streaming::answer(call)).await,
+            true => Box::pin(streaming::generate(call, out)).await,
+            false => Box::pin(non_streaming::generate(call)).await,
         }
     }
 }
@@ -265,13 +266,13 @@ impl fmt::Debug for ProviderModel {
         f.debug_struct("ProviderModel")
             .field("model", &self.info().to_string())
             .field("at", &host.unwrap_or_default())
-            .field("times", &self.times)
+            .field("times", &self.timeouts)
             .finish_non_exhaustive()
     }
 }
 
 /// Provider prefixes of model names.
-const NAMES: [&str; 6] = ["openai", "groq", "azure", "anthropic", "google", "ollama"];
+const PROVIDER_NAMES: [&str; 6] = ["openai", "groq", "azure", "anthropic", "google", "ollama"];
 
 /// Creates the model of a name such as `groq/llama-3.1-8b-instant`, as used in settings and on command lines.
 ///
@@ -312,7 +313,7 @@ fn from_name_with(name: &str, variable: &dyn Fn(&str) -> Option<String>) -> Resu
         "ollama" => Ok(ProviderModel::ollama(model)),
         other => {
             let message = format!("unknown provider `{other}`");
-            Err(Error::new(ErrorCode::ConfigInvalid, message).with_help(did_you_mean_or_list(other, &NAMES)))
+            Err(Error::new(ErrorCode::ConfigInvalid, message).with_help(did_you_mean_or_list(other, &PROVIDER_NAMES)))
         }
     }
 }

@@ -87,8 +87,8 @@ impl S3Options {
 
     /// Selects path-style URLs (`host/bucket/..`) instead of virtual-host style (`bucket.host/..`). Default:
     /// virtual-host style for Amazon, path style for other endpoints.
-    pub fn path_style(mut self, is_in_path: bool) -> Self {
-        self.path_style = Some(is_in_path);
+    pub fn path_style(mut self, is_path_style: bool) -> Self {
+        self.path_style = Some(is_path_style);
         self
     }
 
@@ -140,7 +140,7 @@ impl S3Options {
             folder: self.folder.clone(),
             region: region.clone(),
             endpoint: self.endpoint.clone().or_else(|| variable(ENDPOINT)),
-            is_in_path: self.path_style,
+            is_path_style: self.path_style,
             allows_http: self.allows_http,
         };
         let address = config.address()?;
@@ -153,7 +153,7 @@ impl S3Options {
             address,
             retry_timeout: self.retry_timeout,
             signer,
-            web: HttpClients::new()?,
+            http_clients: HttpClients::new()?,
             clock: ServerClock::default(),
         })
     }

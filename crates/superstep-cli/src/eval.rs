@@ -33,7 +33,7 @@ async fn suggestions(global: &GlobalArgs, out: &Output) -> Result<u8, CliError> 
     let mut settings = SuggestionSourceArgs::default().settings(global.offline)?;
     settings.posts = None;
     let score = evaluate(&settings.open().await?).await?;
-    let is_enough = score.right >= MIN_CORRECT && score.better_than_plain >= MIN_IMPROVED;
+    let is_enough = score.correct >= MIN_CORRECT && score.improved >= MIN_IMPROVED;
     match out.is_text() {
         true => print_score(&score, is_enough, out),
         false => out.json(&score),
@@ -42,13 +42,13 @@ async fn suggestions(global: &GlobalArgs, out: &Output) -> Result<u8, CliError> 
 }
 
 fn print_score(score: &SearchEvalScore, is_enough: bool, out: &Output) {
-    let SearchEvalScore { right, total, plain_right, better_than_plain, worse_than_plain, .. } = score;
+    let SearchEvalScore { correct, total, baseline_correct, improved, regressed, .. } = score;
     let widest = score.rows.iter().map(|row| columns(&row.id)).max().unwrap_or(0);
     out.print_result(format!("{}   rank  plain  question", padded("", widest)));
     score.rows.iter().for_each(|row| out.print_result(format_row(row, widest)));
     out.print_result(format!(
-        "\n{right} of {total} correct, {plain_right} without query expansion; \
-         {better_than_plain} better, {worse_than_plain} worse"
+        "\n{correct} of {total} correct, {baseline_correct} without query expansion; \
+         {improved} better, {regressed} worse"
     ));
     let (style, result) = if is_enough { (TextStyle::Good, "passed") } else { (TextStyle::Bad, "failed") };
     out.print_note(format_args!(

@@ -11,9 +11,9 @@ pub enum DocumentLine {
     /// A heading.
     Heading {
         /// Level of the heading, from 1 to 6.
-        depth: usize,
+        level: usize,
         /// Text of the heading.
-        words: String,
+        text: String,
         /// Anchor of the heading in links.
         anchor: String,
     },
@@ -52,8 +52,8 @@ impl DocumentFormat {
 ///
 /// ```
 /// use superstep_documents::{DocumentLine, markdown};
-/// let anchor = "big--small".to_owned();
-/// assert_eq!(markdown("# Big & Small")[0], DocumentLine::Heading { depth: 1, words: "Big & Small".to_owned(), anchor });
+/// let (text, anchor) = ("Big & Small".to_owned(), "big--small".to_owned());
+/// assert_eq!(markdown("# Big & Small")[0], DocumentLine::Heading { level: 1, text, anchor });
 /// ```
 #[must_use]
 pub fn markdown(text: &str) -> Vec<DocumentLine> {
@@ -85,8 +85,8 @@ fn parse_markdown(text: &str) -> Vec<DocumentLine> {
         if is_code {
             return Some(DocumentLine::Code(line.to_owned()));
         }
-        if let Some((depth, words)) = heading_in(line) {
-            return Some(DocumentLine::Heading { depth, words: words.to_owned(), anchor: String::new() });
+        if let Some((level, text)) = heading_in(line) {
+            return Some(DocumentLine::Heading { level, text: text.to_owned(), anchor: String::new() });
         }
         let bare = line.trim().trim_start_matches("> ").replace("**", "").replace('`', "");
         Some(match bare.strip_prefix("- ").or_else(|| bare.strip_prefix("* ")) {
@@ -100,18 +100,18 @@ fn parse_markdown(text: &str) -> Vec<DocumentLine> {
 }
 
 fn heading_in(line: &str) -> Option<(usize, &str)> {
-    let words = line.trim_start_matches('#');
-    let depth = line.len() - words.len();
-    let is_heading = (1..=6).contains(&depth) && words.starts_with([' ', '\t']) && !words.trim().is_empty();
-    is_heading.then(|| (depth, words.trim().trim_end_matches('#').trim_end()))
+    let text = line.trim_start_matches('#');
+    let level = line.len() - text.len();
+    let is_heading = (1..=6).contains(&level) && text.starts_with([' ', '\t']) && !text.trim().is_empty();
+    is_heading.then(|| (level, text.trim().trim_end_matches('#').trim_end()))
 }
 
 /// Adds an anchor to headings without one, derived from their text.
 fn with_anchors(mut lines: Vec<DocumentLine>) -> Vec<DocumentLine> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for line in &mut lines {
-        if let DocumentLine::Heading { words, anchor, .. } = line {
-            let base = if anchor.is_empty() { slug(words) } else { std::mem::take(anchor) };
+        if let DocumentLine::Heading { text, anchor, .. } = line {
+            let base = if anchor.is_empty() { slug(text) } else { std::mem::take(anchor) };
             *anchor = unique_anchor(base, &mut counts);
         }
     }

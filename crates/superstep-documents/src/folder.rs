@@ -15,18 +15,18 @@ use superstep::{Error, ErrorCode, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadLimits {
     /// Maximum number of files.
-    pub files: usize,
+    pub max_files: usize,
     /// Maximum size of one file in bytes.
     pub max_file_bytes: u64,
     /// Maximum size of all files together in bytes.
-    pub total: u64,
+    pub max_total_bytes: u64,
     /// Maximum number of items in all files together.
     pub max_items: usize,
 }
 
 impl Default for ReadLimits {
     fn default() -> Self {
-        Self { files: 10_000, max_file_bytes: 32 << 20, total: 128 << 20, max_items: 100_000 }
+        Self { max_files: 10_000, max_file_bytes: 32 << 20, max_total_bytes: 128 << 20, max_items: 100_000 }
     }
 }
 
@@ -166,15 +166,15 @@ impl FolderWalker<'_> {
     }
 
     fn exceeds_limits(&self, length: u64) -> Option<String> {
-        let ReadLimits { files, max_file_bytes: max, total, .. } = self.filter.limits;
-        if length > max {
-            return Some(format!("it has {length} bytes; the maximum is {max}"));
+        let ReadLimits { max_files, max_file_bytes, max_total_bytes, .. } = self.filter.limits;
+        if length > max_file_bytes {
+            return Some(format!("it has {length} bytes; the maximum is {max_file_bytes}"));
         }
-        if self.listing.files.len() >= files {
-            return Some(format!("the limit of {files} files is reached"));
+        if self.listing.files.len() >= max_files {
+            return Some(format!("the limit of {max_files} files is reached"));
         }
-        let is_over = self.listing.bytes + length > total;
-        is_over.then(|| format!("it exceeds the limit of {total} bytes in total"))
+        let is_over = self.listing.bytes + length > max_total_bytes;
+        is_over.then(|| format!("it exceeds the limit of {max_total_bytes} bytes in total"))
     }
 }
 

@@ -26,8 +26,10 @@ pub struct HtmlText {
 pub fn html_to_text(html: &str) -> HtmlText {
     let reader = HtmlReader::read(html);
     let lines = reader.lines.into_iter().filter_map(|line| match line {
-        DocumentLine::Heading { words, .. } => Some(words),
-        DocumentLine::Item(text) | DocumentLine::Text(text) | DocumentLine::Code(text) => Some(text),
+        DocumentLine::Heading { text, .. }
+        | DocumentLine::Item(text)
+        | DocumentLine::Text(text)
+        | DocumentLine::Code(text) => Some(text),
         DocumentLine::Blank => None,
     });
     HtmlText { title: reader.title, text: lines.collect::<Vec<_>>().join("\n\n") }
@@ -37,9 +39,9 @@ pub fn html_to_text(html: &str) -> HtmlText {
 /// if the page has no heading of the first level.
 pub(crate) fn lines(html: &str) -> Vec<DocumentLine> {
     let HtmlReader { title, mut lines, .. } = HtmlReader::read(html);
-    let has_title = lines.iter().any(|line| matches!(line, DocumentLine::Heading { depth: 1, .. }));
+    let has_title = lines.iter().any(|line| matches!(line, DocumentLine::Heading { level: 1, .. }));
     if !has_title && !title.is_empty() {
-        lines.insert(0, DocumentLine::Heading { depth: 1, words: title, anchor: String::new() });
+        lines.insert(0, DocumentLine::Heading { level: 1, text: title, anchor: String::new() });
     }
     lines
 }
@@ -102,7 +104,7 @@ impl HtmlReader {
         self.block = match &*name {
             "title" => BlockKind::Title,
             "li" | "dt" | "dd" => BlockKind::Item,
-            heading => depth_of(heading).map_or(BlockKind::Text, |depth| BlockKind::Heading(depth, anchor)),
+            heading => level_of(heading).map_or(BlockKind::Text, |level| BlockKind::Heading(level, anchor)),
         };
     }
 
@@ -127,16 +129,16 @@ impl HtmlReader {
     /// Ends the current block.
     fn finish(&mut self) {
         let text = std::mem::take(&mut self.text);
-        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         let block = std::mem::take(&mut self.block);
-        if words.is_empty() {
+        if text.is_empty() {
             return;
         }
         match block {
-            BlockKind::Title => self.title = words,
-            BlockKind::Heading(depth, anchor) => self.lines.push(DocumentLine::Heading { depth, words, anchor }),
-            BlockKind::Item => self.lines.extend([DocumentLine::Blank, DocumentLine::Item(words)]),
-            BlockKind::Text => self.lines.extend([DocumentLine::Blank, DocumentLine::Text(words)]),
+            BlockKind::Title => self.title = text,
+            BlockKind::Heading(level, anchor) => self.lines.push(DocumentLine::Heading { level, text, anchor }),
+            BlockKind::Item => self.lines.extend([DocumentLine::Blank, DocumentLine::Item(text)]),
+            BlockKind::Text => self.lines.extend([DocumentLine::Blank, DocumentLine::Text(text)]),
         }
     }
 }
@@ -176,13 +178,13 @@ fn is_block(name: &str) -> bool {
         "head",
         "hr",
     ];
-    depth_of(name).is_some() || BLOCKS.contains(&name)
+    level_of(name).is_some() || BLOCKS.contains(&name)
 }
 
 /// Returns the level of a heading element.
-fn depth_of(name: &str) -> Option<usize> {
-    let depth: usize = name.strip_prefix('h')?.parse().ok()?;
-    (1..=6).contains(&depth).then_some(depth)
+fn level_of(name: &str) -> Option<usize> {
+    let level: usize = name.strip_prefix('h')?.parse().ok()?;
+    (1..=6).contains(&level).then_some(level)
 }
 
 #[cfg(test)]
@@ -191,7 +193,7 @@ mod tests {
 
     fn rendered(html: &str) -> Vec<String> {
         let render = |line: DocumentLine| match line {
-            DocumentLine::Heading { depth, words, anchor } => format!("{} {words} [{anchor}]", "#".repeat(depth)),
+            DocumentLine::Heading { level, text, anchor } => format!("{} {text} [{anchor}]", "#".repeat(level)),
             DocumentLine::Item(text) => format!("- {text}"),
             DocumentLine::Text(text) | DocumentLine::Code(text) => text,
             DocumentLine::Blank => String::new(),

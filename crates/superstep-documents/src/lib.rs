@@ -33,7 +33,8 @@ pub use passages::Passage;
 pub use write_file::write_if_missing;
 
 /// Limits for documents, which are written for human readers: a larger file is not a document.
-const LIMITS: ReadLimits = ReadLimits { files: 2_000, max_file_bytes: 1 << 20, total: 128 << 20, max_items: 100_000 };
+const LIMITS: ReadLimits =
+    ReadLimits { max_files: 2_000, max_file_bytes: 1 << 20, max_total_bytes: 128 << 20, max_items: 100_000 };
 
 /// Documents of a folder.
 pub struct Documents(FileIndex<Passage>);

@@ -74,13 +74,13 @@ fn split(file: &str, lines: Vec<DocumentLine>) -> Vec<Passage> {
     let mut splitter = PassageSplitter { file, title, heading, anchor, paragraphs, passages };
     for line in lines {
         match line {
-            DocumentLine::Heading { depth, words, anchor } => {
+            DocumentLine::Heading { level, text, anchor } => {
                 splitter.finish();
                 splitter.anchor = anchor;
-                if depth == 1 {
-                    splitter.title.clone_from(&words);
+                if level == 1 {
+                    splitter.title.clone_from(&text);
                 }
-                splitter.heading = words;
+                splitter.heading = text;
             }
             DocumentLine::Blank => splitter.paragraphs.push(String::new()),
             DocumentLine::Code(text) if text.trim().is_empty() => splitter.paragraphs.push(String::new()),

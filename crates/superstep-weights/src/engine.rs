@@ -13,9 +13,9 @@ use superstep_core::model::StopReason;
 use crate::header;
 use crate::llama::Llama;
 use crate::matrix::WeightsFile;
-use crate::outgoing::TextDecoder;
 use crate::sampler::Sampler;
 use crate::shape::{self, Shape};
+use crate::text_decoder::TextDecoder;
 use crate::tokens::{ChatMlMessage, Tokens};
 
 /// Number of prompt tokens per batch: each row of weights is then used for all of them while it is in the CPU

@@ -21,15 +21,15 @@
 //!
 //! A request takes this path: [`Weights`] validates it → `worker` queues it for the single inference thread →
 //! `engine` processes the messages (`tokens`) and generates one token after the other (`llama`, `sampler`) →
-//! `outgoing` decodes them to text. `header` validates a file before it is parsed.
+//! `text_decoder` decodes them to text. `header` validates a file before it is parsed.
 
 mod engine;
 mod header;
 mod llama;
 mod matrix;
-mod outgoing;
 mod sampler;
 mod shape;
+mod text_decoder;
 mod tokens;
 mod weights;
 mod worker;

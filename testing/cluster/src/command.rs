@@ -35,7 +35,7 @@ pub(crate) fn unprivileged_command(program: &Path) -> Result<Command, String> {
 ///
 /// # Errors
 /// Returns an error if `psql` is not installed.
-pub fn client(url: &str) -> Result<Command, String> {
+pub fn psql(url: &str) -> Result<Command, String> {
     let mut psql = Command::new(binary("psql")?);
     psql.args(["-X", "-q", "-A", "-t", url]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     Ok(psql)

@@ -25,7 +25,7 @@ pub struct FirestoreEmulator {
 
 /// Returns the reason why the emulator cannot be started on this machine; `None` if it can.
 #[must_use]
-pub fn missing() -> Option<String> {
+pub fn unavailable_reason() -> Option<String> {
     let jar = jar();
     if !jar.is_file() {
         let help = format!("install `google-cloud-cli-firestore-emulator`, or set {JAR} to the path of the file");

@@ -19,7 +19,7 @@ mod otlp_collector;
 mod redis_server;
 pub mod s3_server;
 
-pub use command::{client, postgres, run};
+pub use command::{postgres, psql, run};
 pub use mcp_servers::McpServers;
 pub use otlp_collector::OtlpCollector;
 pub use redis_server::RedisServer;
@@ -182,7 +182,7 @@ impl PostgresServer {
     /// # Errors
     /// Returns an error if the server rejects a statement.
     pub fn query(&self, statements: &str) -> Result<String, String> {
-        run(client(&self.url())?.args(["-v", "ON_ERROR_STOP=1", "-c", statements]))
+        run(psql(&self.url())?.args(["-v", "ON_ERROR_STOP=1", "-c", statements]))
     }
 
     /// Starts a process that stops and removes the server when the owner exits.

@@ -20,11 +20,11 @@ pub struct McpServers {
 }
 
 impl McpServers {
-    /// Returns the servers in a folder and installs missing ones first. May be called concurrently.
+    /// Installs the missing servers in a folder and returns all of them. May be called concurrently.
     ///
     /// # Errors
     /// Returns an error if `npm` or `python3` is missing or the packages cannot be installed.
-    pub fn ensure(folder: PathBuf) -> Result<Self, String> {
+    pub fn install(folder: PathBuf) -> Result<Self, String> {
         let io_error = |error: std::io::Error| format!("{}: {error}", folder.display());
         std::fs::create_dir_all(&folder).map_err(io_error)?;
         let lock = File::create(folder.join("lock")).map_err(io_error)?;

@@ -34,7 +34,7 @@ pub(crate) async fn generator(
     let mut prompt = task_prompt(ModelTask::Answer, &state, &context, &cx).await?;
     prompt.outputs = useful_outputs(&state);
     // A reference number is the position in this list, so outputs that cannot be referenced come last.
-    prompt.outputs.sort_by_key(|output| !output.is_good());
+    prompt.outputs.sort_by_key(|output| !output.is_success());
     prompt.previous_calls = previous_calls(&state);
     let message = generate_answer(&prompt, &context, &cx).await?;
     let used_tokens = tokens(&message);
@@ -81,7 +81,7 @@ async fn request_answer(
     cx: &TaskContext,
 ) -> Result<Message, Error> {
     // The rule model names gaps and sources by itself; a language model may omit them.
-    let outputs = prompt.outputs.iter().filter(|output| output.is_good() && is_language_model(model)).count();
+    let outputs = prompt.outputs.iter().filter(|output| output.is_success() && is_language_model(model)).count();
     let model = match prefix == RULES_PREFIX || is_language_model(model) {
         true => WrappedModel { model: model.clone(), prefix, outputs }.into(),
         false => model.clone(),
@@ -106,7 +106,7 @@ fn prefix(prompt: &TaskPrompt) -> String {
 
 /// Returns the sources behind the reference numbers: the successful outputs, in order.
 fn references(outputs: &[ToolResult]) -> Value {
-    let good = outputs.iter().filter(|output| output.is_good()).enumerate();
+    let good = outputs.iter().filter(|output| output.is_success()).enumerate();
     let references = good.map(|(index, output)| {
         json!({ "number": index + 1, "tool": output.tool, "call": output.id, "source": source(output) })
     });
@@ -127,7 +127,7 @@ fn source(output: &ToolResult) -> String {
 
 /// Writes an answer from the tool results, for contexts without a rule model.
 fn answer_without_model(prompt: &TaskPrompt) -> String {
-    let good = prompt.outputs.iter().filter(|output| output.is_good()).enumerate();
+    let good = prompt.outputs.iter().filter(|output| output.is_success()).enumerate();
     let lines: Vec<String> = good
         .map(|(index, output)| {
             let excerpt: String = output.content.chars().take(MAX_OUTPUT_CHARS).collect();

@@ -29,7 +29,7 @@ pub(crate) async fn planner(
 ) -> Result<AgentStateUpdate, NodeError> {
     let mut prompt = task_prompt(ModelTask::Plan, &state, &context, &cx).await?;
     prompt.tool_descriptions = tool_descriptions(&state, &context).await?;
-    prompt.tools = prompt.tool_descriptions.iter().map(|manual| manual.tool.clone()).collect();
+    prompt.tools = prompt.tool_descriptions.iter().map(|description| description.tool.clone()).collect();
     prompt.previous_calls = previous_calls(&state);
     prompt.outputs = useful_outputs(&state);
     let mut plans: Vec<String> = scratchpad::read(&state, scratchpad::PLANS);

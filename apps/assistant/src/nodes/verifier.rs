@@ -133,7 +133,7 @@ fn previous_calls_entry(
 ) -> (String, serde_json::Value) {
     let mut all = previous_calls(state);
     all.extend(outputs.iter().map(|output| {
-        let outcome = match output.is_good() {
+        let outcome = match output.is_success() {
             false => format!("error: {}", output.content),
             true if rules::is_empty(output) => "empty".to_owned(),
             true if reason == VerdictReason::Irrelevant => "irrelevant".to_owned(),

@@ -60,7 +60,7 @@ impl RuleModel {
             Some(text) if gave_up.is_some() && !missing.is_empty() => {
                 format!("I could not find everything: {}.\n\n{text}", missing.join("; "))
             }
-            Some(text) => match prompt.outputs.iter().find(|output| !output.is_good()) {
+            Some(text) => match prompt.outputs.iter().find(|output| !output.is_success()) {
                 Some(failed) => format!("{text}\n\nSome steps failed: {}.", strip_error_kind(&failed.content)),
                 None => text,
             },
@@ -73,7 +73,7 @@ impl RuleModel {
         let good: Vec<(usize, &ToolResult)> = prompt
             .outputs
             .iter()
-            .filter(|output| output.is_good())
+            .filter(|output| output.is_success())
             .enumerate()
             .map(|(index, output)| (index + 1, output))
             .collect();
@@ -128,7 +128,7 @@ impl RuleModel {
         let failed: Vec<String> = prompt
             .outputs
             .iter()
-            .filter(|output| !output.is_good())
+            .filter(|output| !output.is_success())
             .map(|output| strip_error_kind(&output.content))
             .collect();
         let searched = prompt.previous_calls.iter().any(|previous| previous.tool == "search_docs")

@@ -14,7 +14,7 @@ impl RuleModel {
     /// Returns a judgement as JSON: the outputs are sufficient if the rules can write an answer from them.
     pub(super) fn judge(&self, prompt: &TaskPrompt) -> String {
         let answers = self.answer_from_outputs(&self.classify(prompt), prompt).is_some();
-        let reason = match (answers, prompt.outputs.iter().any(|output| output.is_good())) {
+        let reason = match (answers, prompt.outputs.iter().any(|output| output.is_success())) {
             (true, _) => None,
             (false, true) => Some(VerdictReason::Irrelevant),
             (false, false) => Some(VerdictReason::Error),

@@ -166,9 +166,10 @@ fn an_invalid_debate_is_rejected() {
 async fn a_stored_debate_with_invalid_values_is_not_loaded() {
     let folder = Folder::new("invalid");
     let keys = FileKeyValue::open(folder.path()).unwrap();
+    let message = json!({ "role": "assistant", "name": "optimist", "content": "Yes." });
     let rows = [
         (json!({ "messages": [], "round": -1, "topic": "", "status": "paused" }), ["/round", "/status"]),
-        (json!({ "messages": [], "round": 1, "topic": "", "maxRounds": 11 }), ["/maxRounds", "/topic"]),
+        (json!({ "messages": [message], "round": 1, "topic": "", "maxRounds": 11 }), ["/maxRounds", "/topic"]),
     ];
     for (invalid, expected) in rows {
         keys.put("debate/d1", invalid.to_string().as_bytes(), PutOptions::default()).await.unwrap();

@@ -13,12 +13,12 @@ use crate::time_zone::NamedTimeZone;
 /// ```
 #[must_use]
 pub fn format_datetime(local_time: DateTime) -> String {
-    format!("{}, {}", day(local_time.date()), format_time(local_time.time()))
+    format!("{}, {}", format_date(local_time.date()), format_time(local_time.time()))
 }
 
 /// Formats a date: `Saturday 10 January`.
 #[must_use]
-pub fn day(date: civil::Date) -> String {
+pub fn format_date(date: civil::Date) -> String {
     date.strftime("%A %-d %B").to_string()
 }
 

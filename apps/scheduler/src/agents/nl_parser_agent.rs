@@ -97,13 +97,13 @@ async fn parse_request(
     let request = ParseInput { text: &state.user_input, user_id: &state.user_id, now, snapshot };
     let (full, last) = parse_by_rules(&request, answers);
     let Some(model) = &context.model else { return Ok((full, None)) };
-    let (picked, answers) = (picked(answers), text_answers(answers).collect::<Vec<&str>>());
+    let (selected_event, answers) = (selected_event(answers), text_answers(answers).collect::<Vec<&str>>());
     let texts = std::iter::once(request.text).chain(answers.iter().copied()).map(str::to_owned).collect();
     let model_reply = call_model_once((state, cx), model, texts, prompt(&request, &answers, &full.event_ids)?).await?;
     let parsed = match &model_reply.reply {
         ModelReply::Parsed(output) => {
             let (model_parse, info) = (ModelParse::from_json(output.clone())?, model.info());
-            let rules = RuleParse { full: &full, last: last.as_ref(), picked };
+            let rules = RuleParse { full: &full, last: last.as_ref(), selected_event };
             merge_parses(&request, &model_parse, rules, &format!("{}/{}", info.provider, info.name))?
         }
         ModelReply::Failed(reason) => {
@@ -114,7 +114,7 @@ async fn parse_request(
 }
 
 /// Returns the id of the event that the user selected from a list.
-fn picked(answers: &[ClarificationAnswer]) -> Option<&str> {
+fn selected_event(answers: &[ClarificationAnswer]) -> Option<&str> {
     answers.iter().rev().find_map(|answer| answer.fields.event_id.as_deref())
 }
 
@@ -126,8 +126,8 @@ fn text_answers(answers: &[ClarificationAnswer]) -> impl Iterator<Item = &str> {
 /// answer that is complete by itself replaces the text before it; any other answer is appended.
 fn parse_by_rules(request: &ParseInput<'_>, answers: &[ClarificationAnswer]) -> (ParsedRequest, Option<ParsedRequest>) {
     // An event selected from a list applies to the whole request.
-    let picked = picked(answers);
-    let read = |text: &str| parse_for_event(&ParseInput { text, ..*request }, picked);
+    let selected_event = selected_event(answers);
+    let read = |text: &str| parse_for_event(&ParseInput { text, ..*request }, selected_event);
     let mut text_so_far = request.text.to_owned();
     let (mut parsed, mut last) = (read(&text_so_far), None);
     for answer in text_answers(answers) {

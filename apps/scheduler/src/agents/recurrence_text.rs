@@ -75,7 +75,7 @@ fn describe_end(parts: &BTreeMap<String, String>) -> Option<String> {
     }
     let Some(until) = parts.get("UNTIL") else { return Some(String::new()) };
     let date = Date::strptime("%Y%m%d", until.get(..8)?).ok()?;
-    Some(format!("until {} {}", format::day(date), date.year()))
+    Some(format!("until {} {}", format::format_date(date), date.year()))
 }
 
 /// Describes an element of BYDAY: `TU` is `Tuesday`, `2TU` is `the second Tuesday`.

@@ -83,8 +83,8 @@ pub(crate) fn search_window_text(zone: &NamedTimeZone, window: Option<&TimeRange
     let midnight = jiff::civil::Time::midnight();
     let last = end.date().yesterday().unwrap_or(end.date());
     match (start.time() == midnight, end.time() == midnight) {
-        (true, true) if start.date() == last => format!("on {}", format::day(last)),
-        (true, true) => format!("from {} to {}", format::day(start.date()), format::day(last)),
+        (true, true) if start.date() == last => format!("on {}", format::format_date(last)),
+        (true, true) => format!("from {} to {}", format::format_date(start.date()), format::format_date(last)),
         _ if start.date() == end.date() => format!("on {}", format::format_range(zone, window)),
         _ => format!("from {}", format::format_range(zone, window)),
     }

@@ -23,6 +23,9 @@ use crate::models::{Conflict, EventStatus};
 /// Range of the search for the next instance of a series, in microseconds.
 const YEAR_MICROS: i64 = 366 * 24 * 3_600 * 1_000_000;
 
+/// Number of days within which a request finds the next instance of an event.
+pub(crate) const NEXT_INSTANCE_HORIZON_DAYS: i64 = 400;
+
 /// The calendar of a family at one revision.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CalendarSnapshot {

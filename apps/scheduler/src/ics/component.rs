@@ -22,7 +22,7 @@ pub(super) struct Component {
     /// Lines of the nested components, from BEGIN to END.
     pub(super) nested: Vec<ContentLine>,
     /// Reason why the component cannot be read.
-    pub(super) flaw: Option<ImportProblem>,
+    pub(super) problem: Option<ImportProblem>,
 }
 
 /// Splits a file into components. Returns `None` if the file is not a calendar file.
@@ -85,12 +85,12 @@ impl ComponentSplitter<'_> {
         }
         let Some(open) = &mut self.open else {
             let (lines, nested) = (Vec::new(), Vec::new());
-            self.open = Some(Component { name, line: line.number, lines, nested, flaw: None });
+            self.open = Some(Component { name, line: line.number, lines, nested, problem: None });
             return;
         };
         if self.nested_names.len() >= MAX_DEPTH {
             let message = format!("is nested deeper than {MAX_DEPTH}");
-            open.flaw.get_or_insert_with(|| ImportProblem::new(line.number, &name, message));
+            open.problem.get_or_insert_with(|| ImportProblem::new(line.number, &name, message));
         }
         self.nested_names.push(name);
         open.nested.push(line);
@@ -106,7 +106,7 @@ impl ComponentSplitter<'_> {
             Some(open) if open.name == name => {
                 if let Some(inner) = self.nested_names.last() {
                     let message = format!("has `{inner}` without its END");
-                    open.flaw.get_or_insert_with(|| ImportProblem::new(line.number, name, message));
+                    open.problem.get_or_insert_with(|| ImportProblem::new(line.number, name, message));
                 }
                 self.close();
             }
@@ -126,7 +126,7 @@ impl ComponentSplitter<'_> {
     fn close_unfinished(&mut self) {
         if let Some(open) = &mut self.open {
             let problem = ImportProblem::new(open.line, &open.name, format!("has no END:{}", open.name));
-            open.flaw.get_or_insert(problem);
+            open.problem.get_or_insert(problem);
         }
         self.close();
     }

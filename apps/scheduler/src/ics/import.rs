@@ -139,7 +139,7 @@ fn drafts(
                     report.add_problem(problem);
                 }
             },
-            "VTIMEZONE" => component.flaw.iter().for_each(|flaw| report.add_problem(flaw.clone())),
+            "VTIMEZONE" => component.problem.iter().for_each(|problem| report.add_problem(problem.clone())),
             name => report.skip(entry(component), format!("{name} is not an event")),
         }
     }

@@ -82,8 +82,8 @@ pub(super) fn parse(
     context: &ImportContext<'_>,
     report: &mut ImportReport,
 ) -> Result<ParsedEvent, ImportProblem> {
-    if let Some(flaw) = &component.flaw {
-        return Err(flaw.clone());
+    if let Some(problem) = &component.problem {
+        return Err(problem.clone());
     }
     let properties = properties(component, report);
     let find = |name: &str| properties.iter().find(|property| property.name == name);

@@ -54,7 +54,8 @@ pub(super) struct TimezoneLookup(BTreeMap<String, NamedTimeZone>);
 impl TimezoneLookup {
     /// Resolves the VTIMEZONEs of a file. Offsets are compared around `now`.
     pub(super) fn new(components: &[Component], snapshot: &CalendarSnapshot, now: Time) -> Self {
-        let defined = components.iter().filter(|component| component.name == "VTIMEZONE" && component.flaw.is_none());
+        let defined =
+            components.iter().filter(|component| component.name == "VTIMEZONE" && component.problem.is_none());
         let named = defined.filter_map(|component| {
             let name =
                 component.lines.iter().filter_map(Property::parse).find(|property| property.name == "TZID")?.text();

@@ -9,7 +9,7 @@ use superstep::{Interrupts, NodeError, Result, RunContext, TaskContext, View};
 use crate::agents::agent_update::with_final_answer;
 use crate::agents::scheduling_agent::search_window_text;
 use crate::agents::{format, time_zone_of};
-use crate::calendar::{CalendarSnapshot, Event, TimeRange};
+use crate::calendar::{CalendarSnapshot, Event, NEXT_INSTANCE_HORIZON_DAYS, TimeRange};
 use crate::context::SchedulerContext;
 use crate::models::{Message, MessageRole};
 use crate::parser::{MissingField, ParsedRequest};
@@ -100,9 +100,10 @@ fn clarification_payload(
     }))
 }
 
-/// Returns the next instance of an event within 400 days.
+/// Returns the next instance of an event within [`NEXT_INSTANCE_HORIZON_DAYS`].
 fn next_instance(snapshot: &CalendarSnapshot, event: &Arc<Event>, now: Time) -> Option<TimeRange> {
-    let end = Time::from_unix_micros(now.as_unix_micros().saturating_add(400 * 86_400_000_000)).ok()?;
+    let end = Time::from_unix_micros(now.as_unix_micros().saturating_add(NEXT_INSTANCE_HORIZON_DAYS * 86_400_000_000))
+        .ok()?;
     let instances = snapshot.instances_of(event, &TimeRange::new(now, end)?).ok()?;
     instances.first().map(|instance| instance.span)
 }

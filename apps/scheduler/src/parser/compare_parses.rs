@@ -2,10 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::dates::format_date;
 use super::merge_parses::{RuleParse, has_span};
 use super::{Ambiguity, ParsedRequest, SeriesScope, SpanKind};
-use crate::agents::format;
+use crate::agents::format::{self, format_date};
 use crate::agents::recurrence_text::describe_rule;
 use crate::calendar::{CalendarSnapshot, TimeRange};
 use crate::models::EventType;
@@ -188,7 +187,7 @@ fn ask_for_time((rule_time, model_time): (TimeReading, TimeReading), parsed: &mu
 fn describe(time: TimeReading, zone: &NamedTimeZone) -> String {
     match time {
         TimeReading::At(span) => format::format_range(zone, &span),
-        TimeReading::Within(span) => format!("some time on {}", format::day(zone.to_local(span.start).date())),
+        TimeReading::Within(span) => format!("some time on {}", format_date(zone.to_local(span.start).date())),
     }
 }
 

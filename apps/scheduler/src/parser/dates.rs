@@ -45,7 +45,7 @@ pub(super) enum DateForm {
 
 impl DateRange {
     /// Creates a range of one day.
-    pub(super) fn one(first: Date, form: DateForm) -> Self {
+    pub(super) fn single(first: Date, form: DateForm) -> Self {
         Self { first, end: plus(first, 1), form, problem: None }
     }
 
@@ -55,12 +55,12 @@ impl DateRange {
     }
 
     /// Returns true if the range contains the date.
-    pub(super) fn has(&self, date: Date) -> bool {
+    pub(super) fn contains(&self, date: Date) -> bool {
         (self.first..self.end).contains(&date)
     }
 
     /// Returns true if the expression means a single day.
-    pub(super) fn is_one(&self) -> bool {
+    pub(super) fn is_single(&self) -> bool {
         self.form != DateForm::Several
     }
 }
@@ -82,7 +82,7 @@ pub(super) fn days(reader: &PhraseReader<'_>, index: usize) -> Option<(DateRange
 /// Parses the name of a holiday at a token, valid only after words such as `on`: `Christmas` is part of many
 /// titles.
 pub(super) fn named_holiday(reader: &PhraseReader<'_>, index: usize) -> Option<(DateRange, usize)> {
-    longest_match(reader, &reader.language.feasts, index)
+    longest_match(reader, &reader.language.holidays, index)
 }
 
 fn longest_match(
@@ -105,13 +105,13 @@ fn resolve(reader: &PhraseReader<'_>, meaning: DateMeaning, values: &[SlotValue]
     });
     let next_weekday = |weekday: Weekday| today.nth_weekday(1, weekday).unwrap_or(today);
     Some(match meaning {
-        DateMeaning::Offset(days) => DateRange::one(plus(today, days), DateForm::Day),
-        DateMeaning::Weekday => DateRange::one(next_weekday(weekday?), DateForm::Weekday),
-        DateMeaning::ThisWeekday if weekday? == today.weekday() => DateRange::one(today, DateForm::Day),
-        DateMeaning::ThisWeekday => DateRange::one(next_weekday(weekday?), DateForm::Day),
-        DateMeaning::NextWeekday => DateRange::one(in_week(week(reader, 1), weekday?), DateForm::Day),
-        DateMeaning::LastWeekday => DateRange::one(today.nth_weekday(-1, weekday?).ok()?, DateForm::Past),
-        DateMeaning::WeekAfter => DateRange::one(plus(next_weekday(weekday?), 7), DateForm::Day),
+        DateMeaning::Offset(days) => DateRange::single(plus(today, days), DateForm::Day),
+        DateMeaning::Weekday => DateRange::single(next_weekday(weekday?), DateForm::Weekday),
+        DateMeaning::ThisWeekday if weekday? == today.weekday() => DateRange::single(today, DateForm::Day),
+        DateMeaning::ThisWeekday => DateRange::single(next_weekday(weekday?), DateForm::Day),
+        DateMeaning::NextWeekday => DateRange::single(in_week(week(reader, 1), weekday?), DateForm::Day),
+        DateMeaning::LastWeekday => DateRange::single(today.nth_weekday(-1, weekday?).ok()?, DateForm::Past),
+        DateMeaning::WeekAfter => DateRange::single(plus(next_weekday(weekday?), 7), DateForm::Day),
         DateMeaning::Weekend(weeks) => {
             let saturday = in_week(plus(today, 7 * weeks), Weekday::Saturday);
             // On a Sunday, "the weekend" is the current one.
@@ -126,12 +126,12 @@ fn resolve(reader: &PhraseReader<'_>, meaning: DateMeaning, values: &[SlotValue]
         DateMeaning::InUnits => offset_date(today, values)?,
         DateMeaning::MonthDay | DateMeaning::DayMonth => month_day(today, values)?,
         DateMeaning::Nth => nth(today, values)?,
-        DateMeaning::Feast(month, day) => {
+        DateMeaning::Holiday(month, day) => {
             calendar_date(today, None, month.unsigned_abs().into(), day.unsigned_abs().into())
         }
-        DateMeaning::PlaceOf => weekday_of(today, (ordinal_of(values)?, weekday?), values)?,
+        DateMeaning::OrdinalOf => weekday_of(today, (ordinal_of(values)?, weekday?), values)?,
         DateMeaning::LastOf => weekday_of(today, (-1, weekday?), values)?,
-        DateMeaning::PlaceAhead(months) => weekday_in(today, (ordinal_of(values)?, weekday?), months),
+        DateMeaning::OrdinalAhead(months) => weekday_in(today, (ordinal_of(values)?, weekday?), months),
         DateMeaning::LastAhead(months) => weekday_in(today, (-1, weekday?), months),
         DateMeaning::InMonth => in_month(today, values)?,
         DateMeaning::Digits => digits(reader, values)?,
@@ -164,7 +164,7 @@ fn offset_date(today: Date, values: &[SlotValue]) -> Option<DateRange> {
         _ => SpokenDuration { days: amount, ..SpokenDuration::default() },
     };
     let form = if matches!(unit, TimeUnit::Day) { DateForm::Day } else { DateForm::Approximate };
-    Some(DateRange::one(length.add_to(today.into(), true).date(), form))
+    Some(DateRange::single(length.add_to(today.into(), true).date(), form))
 }
 
 fn month_day(today: Date, values: &[SlotValue]) -> Option<DateRange> {
@@ -193,7 +193,7 @@ fn calendar_date(today: Date, year: Option<u32>, month: u32, day: u32) -> DateRa
         let exact = i16::try_from(year).ok().and_then(date_in);
         return exact.map_or_else(
             || nonexistent_date(today, month, day, Some(year)),
-            |date| DateRange::one(date, DateForm::Day),
+            |date| DateRange::single(date, DateForm::Day),
         );
     }
     // Eight years, so that 29 February is found.
@@ -201,7 +201,7 @@ fn calendar_date(today: Date, year: Option<u32>, month: u32, day: u32) -> DateRa
     let mut upcoming = candidates.filter(|date| *date >= plus(today, -MAX_PAST_DAYS));
     upcoming
         .next()
-        .map_or_else(|| nonexistent_date(today, month, day, None), |date| DateRange::one(date, DateForm::YearDay))
+        .map_or_else(|| nonexistent_date(today, month, day, None), |date| DateRange::single(date, DateForm::YearDay))
 }
 
 fn nonexistent_date(today: Date, month: u32, day: u32, year: Option<u32>) -> DateRange {
@@ -211,18 +211,18 @@ fn nonexistent_date(today: Date, month: u32, day: u32, year: Option<u32>) -> Dat
         (Some(name), None) => format!("{day} {name} does not exist."),
         (None, _) => format!("There is no month {month}."),
     };
-    DateRange { problem: Some(problem), ..DateRange::one(today, DateForm::Day) }
+    DateRange { problem: Some(problem), ..DateRange::single(today, DateForm::Day) }
 }
 
 fn nth(today: Date, values: &[SlotValue]) -> Option<DateRange> {
     let [SlotValue::Nth(day), ..] = values else { return None };
     let Some(day) = i8::try_from(*day).ok().filter(|day| (1..=31).contains(day)) else {
         let problem = format!("No month has a day {day}.");
-        return Some(DateRange { problem: Some(problem), ..DateRange::one(today, DateForm::Day) });
+        return Some(DateRange { problem: Some(problem), ..DateRange::single(today, DateForm::Day) });
     };
     let months = (0..12).map(|months| plus_months(today.first_of_month(), months));
     let mut candidates = months.filter_map(|first| Date::new(first.year(), first.month(), day).ok());
-    candidates.find(|date| *date >= today).map(|date| DateRange::one(date, DateForm::Nth))
+    candidates.find(|date| *date >= today).map(|date| DateRange::single(date, DateForm::Nth))
 }
 
 /// Returns the dates with a day number near another date that are not in the past: same month first, then the next
@@ -246,18 +246,21 @@ fn weekday_of(today: Date, (ordinal, weekday): (i8, Weekday), values: &[SlotValu
     let years = explicit_year.map_or_else(|| vec![today.year(), today.year().saturating_add(1)], |year| vec![year]);
     let date_in = |year: i16| Date::new(year, month, 1).ok()?.nth_weekday_of_month(ordinal, weekday).ok();
     let mut dates = years.into_iter().filter_map(date_in).filter(|date| explicit_year.is_some() || *date >= today);
-    Some(dates.next().map_or_else(|| no_such_weekday(today), |date| DateRange::one(date, DateForm::Day)))
+    Some(dates.next().map_or_else(|| no_such_weekday(today), |date| DateRange::single(date, DateForm::Day)))
 }
 
 /// Resolves the nth weekday of the month that is `months` months ahead.
 fn weekday_in(today: Date, (ordinal, weekday): (i8, Weekday), months: i32) -> DateRange {
     let first = plus_months(today.first_of_month(), months);
     let matched = first.nth_weekday_of_month(ordinal, weekday);
-    matched.map_or_else(|_| no_such_weekday(today), |date| DateRange::one(date, DateForm::Day))
+    matched.map_or_else(|_| no_such_weekday(today), |date| DateRange::single(date, DateForm::Day))
 }
 
 fn no_such_weekday(today: Date) -> DateRange {
-    DateRange { problem: Some("That month does not have this day.".to_owned()), ..DateRange::one(today, DateForm::Day) }
+    DateRange {
+        problem: Some("That month does not have this day.".to_owned()),
+        ..DateRange::single(today, DateForm::Day)
+    }
 }
 
 fn year(values: &[SlotValue]) -> Option<i16> {
@@ -306,8 +309,3 @@ const MONTHS: [&str; 12] = [
     "November",
     "December",
 ];
-
-/// Formats a date for answers: `Monday 5 January`.
-pub(super) fn format_date(date: Date) -> String {
-    date.strftime("%A %-d %B").to_string()
-}

@@ -10,7 +10,7 @@ use super::phrase_reader::{PhraseReader, lookup};
 use super::resolve_time::LocalClock;
 use super::time_expressions::{ClockExpression, TimeExpressions};
 use super::token::{Token, TokenKind, tokens};
-use crate::calendar::{CalendarSnapshot, Event, TimeRange};
+use crate::calendar::{CalendarSnapshot, Event, NEXT_INSTANCE_HORIZON_DAYS, TimeRange};
 use crate::models::EventStatus;
 
 /// A candidate event, and the local time range of the selected instance.
@@ -66,7 +66,7 @@ pub(super) fn best_matches(
 }
 
 /// Returns the instance of an event that the user selected: the one at the given time, else the next one.
-pub(super) fn picked(
+pub(super) fn selected_event_match(
     snapshot: &CalendarSnapshot,
     local_clock: &LocalClock<'_>,
     event: &Arc<Event>,
@@ -95,7 +95,7 @@ pub(super) fn exact_title_match(
     let is_complete_title = |candidate: &EventMatch| {
         let title = tokens(&candidate.event.title);
         let is_mentioned =
-            |word: &Token| reader.tokens.iter().any(|token| token.is_left() && token.lower == word.lower);
+            |word: &Token| reader.tokens.iter().any(|token| token.is_unmatched() && token.lower == word.lower);
         let remaining = words(reader, &reader.tokens);
         // A title of one word, such as `School`, occurs in the sentences of many new events.
         let names_nothing_else = || remaining.iter().all(|word| word.is_common || is_named_in(word, &title));
@@ -138,7 +138,7 @@ struct TitleWord<'a> {
 fn words<'a>(reader: &PhraseReader<'_>, tokens: &'a [Token]) -> Vec<TitleWord<'a>> {
     let lists = reader.language.words;
     let is_content = |token: &&Token| {
-        token.is_left() && token.kind == TokenKind::Word && !token.is_in(lists.stops) && !token.is_in(lists.vague)
+        token.is_unmatched() && token.kind == TokenKind::Word && !token.is_in(lists.stops) && !token.is_in(lists.vague)
     };
     let word = |token: &'a Token| {
         let mut forms = vec![token.lower.as_str()];
@@ -176,7 +176,7 @@ fn instance(
     clue: EventClue<'_>,
 ) -> Option<(Option<LocalRange>, bool)> {
     let today = local_clock.now.date().to_datetime(jiff::civil::Time::midnight());
-    let until = today.saturating_add(jiff::Span::new().days(400));
+    let until = today.saturating_add(jiff::Span::new().days(NEXT_INSTANCE_HORIZON_DAYS));
     let range = TimeRange::new(local_clock.zone.to_instant(today).ok()?, local_clock.zone.to_instant(until).ok()?)?;
     let instances = snapshot.instances_of(event, &range).unwrap_or_default();
     let spans = instances

@@ -35,7 +35,7 @@ impl Intent {
 pub(super) fn intent(reader: &mut PhraseReader<'_>, findings: &[PhraseMatch]) -> Intent {
     let detected = detect(reader, findings);
     reader.tokens[detected.verb.clone()].iter_mut().for_each(|token| {
-        token.read_as.get_or_insert(SpanKind::Intent);
+        token.matched_as.get_or_insert(SpanKind::Intent);
     });
     detected
 }
@@ -67,7 +67,7 @@ fn detect(reader: &PhraseReader<'_>, findings: &[PhraseMatch]) -> Intent {
     }
     let is_negated =
         (0..reader.tokens.len()).any(|index| is_negated(reader, index) && !verbs_at(reader, index).is_empty());
-    let is_no = |token: &Token| token.read_as.is_none() && token.is_in(lists.nots);
+    let is_no = |token: &Token| token.matched_as.is_none() && token.is_in(lists.nots);
     // `Emma isn't going swimming` may be a cancellation, so the user is asked.
     if let (false, Some(index)) = (is_negated, reader.tokens.iter().position(is_no)) {
         let verb = index..index + 1;
@@ -86,7 +86,7 @@ fn detect(reader: &PhraseReader<'_>, findings: &[PhraseMatch]) -> Intent {
 fn is_opener(reader: &PhraseReader<'_>, index: usize, is_question: bool) -> bool {
     let lists = reader.language.words;
     let token = &reader.tokens[index];
-    if !token.is_in(lists.openers) || token.read_as.is_some() {
+    if !token.is_in(lists.openers) || token.matched_as.is_some() {
         return false;
     }
     let is_person = |next: &Token| next.is_in(lists.me) || next.is_in(lists.we) || next.is_in(&["you", "they"]);
@@ -117,7 +117,7 @@ fn verb(reader: &PhraseReader<'_>) -> Option<(&'static Verb, Range<usize>)> {
 fn verbs_at(reader: &PhraseReader<'_>, index: usize) -> Vec<(&'static Verb, Range<usize>)> {
     // Typing errors are accepted only in the first word. In later words, `maestra` would match `muestra`.
     let before = &reader.tokens[..index];
-    let is_first = before.iter().all(|token| !token.is_left() || token.is_in(reader.language.words.polite));
+    let is_first = before.iter().all(|token| !token.is_unmatched() || token.is_in(reader.language.words.polite));
     if !is_first && !reader.language.vocabulary.contains(reader.tokens[index].lower.as_str()) {
         return Vec::new();
     }
@@ -138,8 +138,10 @@ fn is_negated(reader: &PhraseReader<'_>, index: usize) -> bool {
 /// Returns true if the word is a noun and not a verb: `book club`, `the oil change`, `can't be moved`.
 fn is_noun(reader: &PhraseReader<'_>, index: usize) -> bool {
     let (token, lists) = (&reader.tokens[index], reader.language.words);
-    let is_read =
-        matches!(token.read_as, Some(SpanKind::Flexibility | SpanKind::Priority | SpanKind::Date | SpanKind::Length));
+    let is_read = matches!(
+        token.matched_as,
+        Some(SpanKind::Flexibility | SpanKind::Priority | SpanKind::Date | SpanKind::Length)
+    );
     let is_owner = token.is_owner && !token.is_in(&["let", "there"]);
     let is_phrase = reader.language.nouns.iter().any(|(noun, later)| {
         let end = reader.match_pattern(noun, index).map(|(_, end)| end);
@@ -150,7 +152,7 @@ fn is_noun(reader: &PhraseReader<'_>, index: usize) -> bool {
     let follows_noun = || {
         let before = index.checked_sub(1).and_then(|before| reader.tokens.get(before));
         before.is_some_and(|before| {
-            let is_content = before.is_left() && !before.is_in(lists.stops) && !before.is_in(lists.polite);
+            let is_content = before.is_unmatched() && !before.is_in(lists.stops) && !before.is_in(lists.polite);
             is_content || before.is_in(lists.the) || (before.is_owner && before.lower != "let")
         })
     };
@@ -190,7 +192,7 @@ pub(super) fn consume_fit_words(reader: &mut PhraseReader<'_>) {
     }
     for (index, token) in reader.tokens.iter_mut().enumerate() {
         if matched.contains(&index) || token.is_in(lists.openers) {
-            token.read_as.get_or_insert(SpanKind::Intent);
+            token.matched_as.get_or_insert(SpanKind::Intent);
         }
     }
 }
@@ -203,7 +205,7 @@ fn has_any(reader: &PhraseReader<'_>, phrases: &[&'static str]) -> bool {
 fn phrase(reader: &PhraseReader<'_>, phrases: &[&'static str], from: usize) -> Option<(usize, usize)> {
     let patterns: Vec<_> = phrases.iter().map(|phrase| pattern(phrase)).collect();
     let is_free = |index: &usize| {
-        !matches!(reader.tokens[*index].read_as, Some(SpanKind::Date | SpanKind::Time | SpanKind::Repeat))
+        !matches!(reader.tokens[*index].matched_as, Some(SpanKind::Date | SpanKind::Time | SpanKind::Repeat))
     };
     (from..reader.tokens.len()).filter(is_free).find_map(|index| {
         let end = patterns.iter().find_map(|pattern| reader.match_pattern(pattern, index))?.1;

@@ -74,7 +74,7 @@ pub(super) fn interpret(mut reading: SentenceParse<'_>) -> ParsedRequest {
             reading.intent.event_type = EventType::Create;
             reading.intent.is_negated |= reading.intent.is_weak_no();
             let verb = reading.intent.verb.clone();
-            reading.reader.tokens[verb].iter_mut().for_each(|token| token.read_as = None);
+            reading.reader.tokens[verb].iter_mut().for_each(|token| token.matched_as = None);
             create(&reading)
         }
         Some(changed) => modification(&reading, changed),
@@ -196,7 +196,7 @@ fn modification(reading: &SentenceParse<'_>, mut changed: ModifyParse) -> Parsed
     let sets_attribute = reading
         .findings
         .iter()
-        .any(|finding| matches!(finding.meaning, PhraseMeaning::Matters(_) | PhraseMeaning::Moves(_)));
+        .any(|finding| matches!(finding.meaning, PhraseMeaning::Priority(_) | PhraseMeaning::Flexibility(_)));
     let is_sound = changed.problems.is_empty();
     let has_change = (changed.has_change || edit != EventEdit::default() || sets_attribute) && is_sound;
     let mut weights = ConfidenceWeights::default();
@@ -281,7 +281,7 @@ fn hint(reading: &SentenceParse<'_>) -> Option<DayHalfHint> {
     let lists = reading.reader.language.words;
     let ends = |list: &[&str]| {
         let tokens = &reading.reader.tokens;
-        tokens.iter().any(|token| list.iter().any(|ending| token.is_left() && token.lower.ends_with(ending)))
+        tokens.iter().any(|token| list.iter().any(|ending| token.is_unmatched() && token.lower.ends_with(ending)))
     };
     match (ends(lists.morning), ends(lists.evening)) {
         (true, false) => Some(DayHalfHint::Morning),
@@ -299,8 +299,8 @@ fn base(reading: &SentenceParse<'_>) -> ParsedRequest {
     data.resources = reading.names.ids(false);
     for finding in &reading.findings {
         match finding.meaning {
-            PhraseMeaning::Matters(priority) => data.priority = Some(priority),
-            PhraseMeaning::Moves(flexibility) => data.flexibility = Some(flexibility),
+            PhraseMeaning::Priority(priority) => data.priority = Some(priority),
+            PhraseMeaning::Flexibility(flexibility) => data.flexibility = Some(flexibility),
             _ => {}
         }
     }
@@ -391,7 +391,7 @@ fn parsed_spans(reading: &SentenceParse<'_>, parsed: &ParsedRequest) -> Vec<Pars
         spans.push(ParsedSpan { part: SpanKind::Title, text: title.clone(), value: title.clone() });
     }
     for finding in &reading.findings {
-        let part = reading.reader.tokens[finding.from].read_as.unwrap_or(SpanKind::Filler);
+        let part = reading.reader.tokens[finding.from].matched_as.unwrap_or(SpanKind::Filler);
         if part == SpanKind::Filler {
             continue;
         }

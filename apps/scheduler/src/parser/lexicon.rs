@@ -46,7 +46,7 @@ pub(super) struct Lexicon {
     /// Date patterns.
     pub(super) dates: &'static [(&'static str, DateMeaning)],
     /// Patterns of holidays that also occur in titles.
-    pub(super) feasts: &'static [(&'static str, DateMeaning)],
+    pub(super) holidays: &'static [(&'static str, DateMeaning)],
     /// Patterns of times of day.
     pub(super) clocks: &'static [(&'static str, ClockMeaning)],
     /// Duration patterns.
@@ -131,7 +131,7 @@ pub(super) struct Language {
     /// Date patterns.
     pub(super) dates: Vec<(PhrasePattern, DateMeaning)>,
     /// Patterns of holidays that also occur in titles.
-    pub(super) feasts: Vec<(PhrasePattern, DateMeaning)>,
+    pub(super) holidays: Vec<(PhrasePattern, DateMeaning)>,
     /// Patterns of times of day.
     pub(super) clocks: Vec<(PhrasePattern, ClockMeaning)>,
     /// Duration patterns.
@@ -150,7 +150,7 @@ impl Language {
             words,
             phrases: patterns(words.phrases),
             dates: patterns(words.dates),
-            feasts: patterns(words.feasts),
+            holidays: patterns(words.holidays),
             clocks: patterns(words.clocks),
             lengths: patterns(words.lengths),
             verbs: words.verbs.iter().map(|verb| (pattern(verb.words), verb)).collect(),
@@ -165,7 +165,7 @@ impl Language {
         let words = self.words;
         let patterns =
             self.phrases.iter().map(|(pattern, _)| pattern).chain(self.dates.iter().map(|(pattern, _)| pattern));
-        let patterns = patterns.chain(self.feasts.iter().map(|(pattern, _)| pattern));
+        let patterns = patterns.chain(self.holidays.iter().map(|(pattern, _)| pattern));
         let patterns = patterns.chain(self.clocks.iter().map(|(pattern, _)| pattern));
         let patterns = patterns.chain(self.lengths.iter().map(|(pattern, _)| pattern));
         let mut vocabulary = BTreeSet::new();

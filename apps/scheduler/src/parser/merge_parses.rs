@@ -11,7 +11,6 @@ use superstep::Result;
 use superstep::core::time::Time;
 
 use super::confidence::{self, ConfidenceWeights};
-use super::dates::format_date;
 use super::model_parse::{ModelParse, NameResolver, invalid_model_output, time};
 use super::modify::past_time;
 use super::{
@@ -19,7 +18,8 @@ use super::{
     compare_parses, interpret,
 };
 use crate::agents::can_see_details;
-use crate::calendar::{Event, TimeRange, validate_rrule};
+use crate::agents::format::format_date;
+use crate::calendar::{Event, NEXT_INSTANCE_HORIZON_DAYS, TimeRange, validate_rrule};
 use crate::models::{EventStatus, EventType, QueryType};
 use crate::time_zone::NamedTimeZone;
 
@@ -31,7 +31,7 @@ pub(crate) struct RuleParse<'a> {
     /// Parse of the last answer alone, if the user answered with text.
     pub(crate) last: Option<&'a ParsedRequest>,
     /// Id of the event that the user selected from a list.
-    pub(crate) picked: Option<&'a str>,
+    pub(crate) selected_event: Option<&'a str>,
 }
 
 impl<'a> RuleParse<'a> {
@@ -172,7 +172,7 @@ impl ParseMerger<'_> {
 
     /// Returns the candidate events: the selected one, else those of model and rules.
     fn candidate_events(&self, rule_events: &[String]) -> Vec<String> {
-        if let Some(id) = self.rules.picked.filter(|id| self.is_candidate(id)) {
+        if let Some(id) = self.rules.selected_event.filter(|id| self.is_candidate(id)) {
             return vec![id.to_owned()];
         }
         // After an answer of the user, the model may choose among several events.
@@ -196,7 +196,7 @@ impl ParseMerger<'_> {
     /// Returns the instance on the given day, else the next one.
     fn instance(&self, event: &std::sync::Arc<Event>, occurrence: Option<Time>) -> Option<TimeRange> {
         let now = self.request.now;
-        let end = Time::from_unix_micros(now.as_unix_micros() + 400 * 86_400_000_000).ok()?;
+        let end = Time::from_unix_micros(now.as_unix_micros() + NEXT_INSTANCE_HORIZON_DAYS * 86_400_000_000).ok()?;
         let instances = self.request.snapshot.instances_of(event, &TimeRange::new(now, end)?).ok()?;
         let day = |time: Time| self.zone.to_local(time).date();
         let is_then = |at: &TimeRange| occurrence.is_none_or(|then| day(then) == day(at.start));

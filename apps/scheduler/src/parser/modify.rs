@@ -3,8 +3,8 @@
 use jiff::civil::{Date, DateTime};
 
 use super::clock_time::{ClockTime, at};
-use super::dates::{DateForm, DateRange, day_range, format_date};
-use super::event_match::{EventClue, EventMatch, best_matches, picked, second_event_title};
+use super::dates::{DateForm, DateRange, day_range};
+use super::event_match::{EventClue, EventMatch, best_matches, second_event_title, selected_event_match};
 use super::phrase_meaning::{PhraseMeaning, VerbModifier};
 use super::phrase_reader::{PhraseMatch, SlotValue};
 use super::recurrence::RecurrencePhrase;
@@ -12,7 +12,7 @@ use super::reschedule::{rescheduled, resolve_day_of_month};
 use super::resolve_time::next_weekday;
 use super::time_expressions::TimeExpressions;
 use super::{Ambiguity, SentenceParse, SeriesScope, SpanKind, title};
-use crate::agents::format;
+use crate::agents::format::{self, format_date};
 use crate::calendar::TimeRange;
 
 /// Result of parsing a change or a cancellation.
@@ -87,7 +87,7 @@ fn is_part(reading: &SentenceParse<'_>, expressions: &TimeExpressions) -> bool {
 
 /// Returns true if a series has more than one instance in the given days.
 fn is_several(reading: &SentenceParse<'_>, changed: &ModifyParse, expressions: &TimeExpressions) -> bool {
-    let days = expressions.day().0.filter(|days| !days.is_one() && changed.scope == Some(SeriesScope::This));
+    let days = expressions.day().0.filter(|days| !days.is_single() && changed.scope == Some(SeriesScope::This));
     let time_window = days.and_then(|days| {
         let instant = |date| reading.zone.to_instant(at(date, 0)).ok();
         TimeRange::new(instant(days.first)?.max(reading.request.now), instant(days.end)?)
@@ -118,7 +118,7 @@ pub(super) fn modify(reading: &SentenceParse<'_>) -> ModifyParse {
     changed.rule = rule(reading, &changed);
     // `Move all lessons from Tuesday to Wednesday` is about all instances, `all lessons next week` is not.
     let is_limit = |days: &DateRange| days.form != DateForm::Weekday;
-    let is_part = old.days.iter().any(is_limit) || is_loose && new.days.iter().any(|days| !days.is_one());
+    let is_part = old.days.iter().any(is_limit) || is_loose && new.days.iter().any(|days| !days.is_single());
     resolve_scope(reading, &mut changed, ScopeHints { is_dated, is_onward: false, is_part });
     if let (VerbModifier::Rename, Some(to)) = (reading.intent.modifier, border_word(reading)) {
         changed.title = title::title_of(&reading.reader, to + 1..reading.reader.tokens.len());
@@ -178,7 +178,7 @@ fn split(reading: &SentenceParse<'_>) -> (TimeExpressions, TimeExpressions, Opti
     let is_target = |index: usize| {
         let is_last = |finding: &&PhraseMatch| finding.from == index || finding.from == index + 1;
         let counts = |finding: &&PhraseMatch| {
-            !matches!(finding.meaning, PhraseMeaning::Which(_) | PhraseMeaning::Filler | PhraseMeaning::By)
+            !matches!(finding.meaning, PhraseMeaning::Scope(_) | PhraseMeaning::Filler | PhraseMeaning::By)
         };
         !reading.intent.verb.contains(&index)
             && reader.tokens[index].is_in(lists.targets)
@@ -269,8 +269,8 @@ fn find_target_event(
         let clue = EventClue { words: &reading.reader.tokens[words.clone()], people, expressions, is_strict };
         best_matches(&reading.reader, reading.request.snapshot, &local_clock, clue)
     };
-    if let Some(event) = &reading.picked {
-        let candidates = vec![picked(reading.request.snapshot, &local_clock, event, expressions)];
+    if let Some(event) = &reading.selected_event {
+        let candidates = vec![selected_event_match(reading.request.snapshot, &local_clock, event, expressions)];
         return ModifyParse { candidates, is_matched: true, ..ModifyParse::default() };
     }
     let mut candidates = find_matches(&named(true), expressions, is_strict);
@@ -369,7 +369,7 @@ pub(super) fn display_value(value: &SlotValue) -> Option<String> {
 /// Returns the explicitly selected instances.
 fn explicit_scope(reading: &SentenceParse<'_>) -> Option<SeriesScope> {
     let scopes = reading.findings.iter().filter_map(|finding| match finding.meaning {
-        PhraseMeaning::Which(scope) => Some(scope),
+        PhraseMeaning::Scope(scope) => Some(scope),
         PhraseMeaning::Repeat(_) | PhraseMeaning::RepeatPart(..) => Some(SeriesScope::All),
         _ => None,
     });

@@ -80,7 +80,7 @@ pub(super) fn find_mentions(
             mark_matched(reader, &mention, &targets);
             name_mentions.mentions.push(mention);
         } else if matches!(targets[0], NameTarget::Speaker | NameTarget::Us) {
-            reader.tokens[index].read_as = Some(SpanKind::Filler);
+            reader.tokens[index].matched_as = Some(SpanKind::Filler);
         }
         index = end;
     }
@@ -136,7 +136,7 @@ fn name_at(reader: &PhraseReader<'_>, known_names: &[KnownName], index: usize) -
 fn matches_word(token: &Token, word: &str) -> bool {
     // `Emmas` is possessive in German, and a common typing error in English.
     let is_owned = || token.lower.strip_suffix('s').is_some_and(|owner| owner == word) && word.len() > 3;
-    token.is_left() && (token.lower == word || (is_owned() && token.kind == TokenKind::Word))
+    token.is_unmatched() && (token.lower == word || (is_owned() && token.kind == TokenKind::Word))
 }
 
 fn mention(snapshot: &CalendarSnapshot, speaker: &str, targets: &[NameTarget], token_range: (usize, usize)) -> Mention {
@@ -171,7 +171,7 @@ fn is_named(reader: &PhraseReader<'_>, index: usize, targets: &[NameTarget], is_
     match targets[0] {
         NameTarget::Speaker | NameTarget::Us if before.is_in(lists.show_verbs) => false,
         NameTarget::Speaker | NameTarget::Us if before.is_in(lists.polite) => is_question,
-        NameTarget::Member(_) => !(before.is_owner && before.read_as.is_none() && before.is_capital && index > 1),
+        NameTarget::Member(_) => !(before.is_owner && before.matched_as.is_none() && before.is_capital && index > 1),
         _ => true,
     }
 }
@@ -183,13 +183,13 @@ fn mark_matched(reader: &mut PhraseReader<'_>, mention: &Mention, targets: &[Nam
     let (mut from, to) = mention.token_range;
     let lead_words = if mention.is_person { lists.before_people } else { lists.before_resources };
     let is_before = |reader: &PhraseReader<'_>, from: usize, list: &[&str]| {
-        from > 0 && reader.tokens[from - 1].read_as.is_none() && reader.tokens[from - 1].is_in(list)
+        from > 0 && reader.tokens[from - 1].matched_as.is_none() && reader.tokens[from - 1].is_in(list)
     };
     let is_owner = reader.tokens[to - 1].is_owner || matches!(targets[0], NameTarget::Speaker);
     let mut is_led = false;
     const POSSESSIVES: [&str; 9] = ["my", "mein", "meine", "meinen", "meinem", "meiner", "mi", "mis", "mine"];
     if reader.tokens[from].is_in(&POSSESSIVES) {
-        reader.tokens[from].read_as = Some(SpanKind::Person);
+        reader.tokens[from].matched_as = Some(SpanKind::Person);
         return;
     }
     for list in [lists.the, lead_words] {
@@ -207,12 +207,12 @@ fn mark_matched(reader: &mut PhraseReader<'_>, mention: &Mention, targets: &[Nam
     {
         return;
     }
-    let is_first =
-        mention.is_person && reader.tokens[..from].iter().all(|token| !token.is_left() || token.is_in(lists.stops));
+    let is_first = mention.is_person
+        && reader.tokens[..from].iter().all(|token| !token.is_unmatched() || token.is_in(lists.stops));
     let is_group = !matches!(targets[0], NameTarget::Member(_) | NameTarget::Resource(_));
     if is_led || is_first || is_owner || is_group {
         let part = if mention.is_person { SpanKind::Person } else { SpanKind::Resource };
-        reader.tokens[from..to].iter_mut().for_each(|token| token.read_as = Some(part));
+        reader.tokens[from..to].iter_mut().for_each(|token| token.matched_as = Some(part));
     }
 }
 
@@ -229,7 +229,7 @@ fn find_unknown(
     for (index, token) in reader.tokens.iter().enumerate().skip(1) {
         let is_mention =
             names.mentions.iter().any(|mention| (mention.token_range.0..mention.token_range.1).contains(&index));
-        if !token.is_left() || token.kind != TokenKind::Word || is_mention || token.is_owner {
+        if !token.is_unmatched() || token.kind != TokenKind::Word || is_mention || token.is_owner {
             continue;
         }
         let before = &reader.tokens[index - 1];
@@ -239,7 +239,7 @@ fn find_unknown(
         } else {
             before
         };
-        let is_resource_led = lead.is_in(lists.before_resources) || lead.read_as == Some(SpanKind::Intent);
+        let is_resource_led = lead.is_in(lists.before_resources) || lead.matched_as == Some(SpanKind::Intent);
         let near = near(snapshot, &token.lower, true);
         let text = reader.text[token.byte_range.0..token.byte_range.1].to_owned();
         // Capital letters are no sign of a name in German, where all nouns have them.
@@ -259,7 +259,7 @@ fn find_unknown(
 fn is_lead(reader: &PhraseReader<'_>, index: usize) -> bool {
     let (token, lists) = (&reader.tokens[index], reader.language.words);
     let before = index.checked_sub(1).and_then(|before| reader.tokens.get(before));
-    let is_list = || before.is_some_and(|before| before.read_as == Some(SpanKind::Person));
+    let is_list = || before.is_some_and(|before| before.matched_as == Some(SpanKind::Person));
     let is_word = token.is_in(lists.before_people)
         && token.kind == TokenKind::Word
         && !matches!(token.lower.as_str(), "to" | "a" | "de");

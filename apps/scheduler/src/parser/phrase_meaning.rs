@@ -15,7 +15,7 @@ pub(super) enum PhraseMeaning {
     /// From `{nth}` to `{nth}` of `{month}`.
     DayRange,
     /// `{dur}` after `{date}`.
-    DateAhead,
+    DateOffset,
     /// From `{date}` on.
     DateOn,
     /// After `{date}` or `{month}`.
@@ -25,7 +25,7 @@ pub(super) enum PhraseMeaning {
     /// Today and a part of the day, in hours.
     TodayPart(i8, i8),
     /// A part of the day, in hours.
-    Part(i8, i8),
+    PartOfDay(i8, i8),
     /// At `{t}`.
     At,
     /// `{n}` minutes before `{hour}`.
@@ -63,11 +63,11 @@ pub(super) enum PhraseMeaning {
     /// Until `{month}` ends.
     UntilMonthEnd,
     /// Priority of the event.
-    Matters(Priority),
+    Priority(Priority),
     /// Flexibility of the event.
-    Moves(Flexibility),
+    Flexibility(Flexibility),
     /// Selected instances of a series.
-    Which(SeriesScope),
+    Scope(SeriesScope),
     /// No meaning.
     Filler,
 }
@@ -104,13 +104,13 @@ pub(super) enum DateMeaning {
     /// The whole of `{month}`.
     InMonth,
     /// A named day, by month and day.
-    Feast(i8, i8),
-    /// The `{place}` `{weekday}` of `{month}`, optionally `{year}`.
-    PlaceOf,
+    Holiday(i8, i8),
+    /// The `{weekday_ordinal}` `{weekday}` of `{month}`, optionally `{year}`.
+    OrdinalOf,
     /// The last `{weekday}` of `{month}`, optionally `{year}`.
     LastOf,
-    /// The `{place}` `{weekday}` of the month, this number of months ahead.
-    PlaceAhead(i32),
+    /// The `{weekday_ordinal}` `{weekday}` of the month, this number of months ahead.
+    OrdinalAhead(i32),
     /// The last `{weekday}` of the month, this number of months ahead.
     LastAhead(i32),
     /// A date in digits.

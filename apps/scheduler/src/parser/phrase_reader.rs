@@ -73,7 +73,7 @@ impl PhraseReader<'_> {
             };
             token_index = finding.to;
             let part = span_kind(finding.meaning);
-            self.tokens[finding.from..finding.to].iter_mut().for_each(|token| token.read_as = Some(part));
+            self.tokens[finding.from..finding.to].iter_mut().for_each(|token| token.matched_as = Some(part));
             findings.push(finding);
         }
         findings
@@ -123,7 +123,7 @@ impl PhraseReader<'_> {
             PieceKind::Slot("date") => {
                 dates::days(self, token_index).map(|(days, end)| (Some(SlotValue::Days(days)), end))
             }
-            PieceKind::Slot("feast") => {
+            PieceKind::Slot("holiday") => {
                 dates::named_holiday(self, token_index).map(|(days, end)| (Some(SlotValue::Days(days)), end))
             }
             // `January 6 to 10am` is not a range of dates.
@@ -181,8 +181,10 @@ impl PhraseReader<'_> {
             ("nth", _) => {
                 lookup(words.ordinals, &token.lower).and_then(|nth| u32::try_from(nth).ok()).map(SlotValue::Nth)
             }
-            ("place", TokenKind::Ordinal(nth)) => Some(SlotValue::Nth(nth)).filter(|_| (1..=5).contains(&nth)),
-            ("place", TokenKind::Word) => self.slot("nth", token),
+            ("weekday_ordinal", TokenKind::Ordinal(nth)) => {
+                Some(SlotValue::Nth(nth)).filter(|_| (1..=5).contains(&nth))
+            }
+            ("weekday_ordinal", TokenKind::Word) => self.slot("nth", token),
             ("year", TokenKind::Integer(year)) if (1900..2200).contains(&year) => Some(SlotValue::Year(year)),
             ("time", TokenKind::Time(hour, minute, is_whole)) => Some(SlotValue::Time(hour, minute, is_whole)),
             ("dotted", TokenKind::Dotted(hour, minute, None)) => Some(SlotValue::Time(hour, minute, false)),
@@ -269,9 +271,9 @@ fn span_kind(meaning: PhraseMeaning) -> SpanKind {
         | PhraseMeaning::DateRange
         | PhraseMeaning::DateOn
         | PhraseMeaning::DateAfter
-        | PhraseMeaning::DateAhead => SpanKind::Date,
+        | PhraseMeaning::DateOffset => SpanKind::Date,
         PhraseMeaning::DayRange | PhraseMeaning::DatePart(..) | PhraseMeaning::TodayPart(..) => SpanKind::Date,
-        PhraseMeaning::Part(..)
+        PhraseMeaning::PartOfDay(..)
         | PhraseMeaning::At
         | PhraseMeaning::Range
         | PhraseMeaning::Until
@@ -287,9 +289,9 @@ fn span_kind(meaning: PhraseMeaning) -> SpanKind {
         | PhraseMeaning::UntilDate
         | PhraseMeaning::UntilMonth
         | PhraseMeaning::UntilMonthEnd => SpanKind::Repeat,
-        PhraseMeaning::Matters(_) => SpanKind::Priority,
-        PhraseMeaning::Moves(_) => SpanKind::Flexibility,
-        PhraseMeaning::Which(_) => SpanKind::Scope,
+        PhraseMeaning::Priority(_) => SpanKind::Priority,
+        PhraseMeaning::Flexibility(_) => SpanKind::Flexibility,
+        PhraseMeaning::Scope(_) => SpanKind::Scope,
         PhraseMeaning::Filler => SpanKind::Filler,
     }
 }

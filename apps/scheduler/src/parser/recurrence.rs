@@ -101,7 +101,7 @@ impl RecurrencePhrase {
 
     /// Sets the weekday of a weekly recurrence to the given day, if the phrase has no weekday.
     pub(super) fn fill_weekday(&mut self, days: Option<&DateRange>) {
-        if let Some(days) = days.filter(|days| days.is_one())
+        if let Some(days) = days.filter(|days| days.is_single())
             && self.unit == TimeUnit::Week
             && self.weekdays.is_empty()
         {

@@ -3,13 +3,14 @@
 use jiff::civil::{Date, DateTime};
 
 use super::clock_time::{ClockTime, DayHalfHint, at, resolve_range};
-use super::dates::{DateForm, DateRange, format_date, in_week, nth_around};
+use super::dates::{DateForm, DateRange, in_week, nth_around};
 use super::durations::SpokenDuration;
 use super::modify::ModifyParse;
 use super::phrase_meaning::{PhraseMeaning, VerbModifier};
 use super::resolve_time::LocalClock;
 use super::time_expressions::{ClockExpression, TimeExpressions};
 use super::{Ambiguity, SentenceParse, SpanKind};
+use crate::agents::format::format_date;
 
 /// Returns the local time range of an instance after the change.
 pub(super) fn rescheduled(
@@ -39,7 +40,7 @@ pub(super) fn rescheduled(
     let question = question.or_else(|| new.questions.last().filter(|_| new.is_open).cloned());
     changed.ambiguities.extend(question.map(|text| Ambiguity::new(SpanKind::Date, text)));
     let day = match day {
-        Some(days) if !days.is_one() => {
+        Some(days) if !days.is_single() => {
             changed.time_window = Some((at(days.first, 0), at(days.end, 0)));
             choose_day(reading, TimeExpressions { length: new.length.or(Some(current)), ..new.clone() }, changed);
             return None;
@@ -108,7 +109,7 @@ fn choose_day(reading: &SentenceParse<'_>, new: TimeExpressions, changed: &mut M
 fn after_old_day(reading: &SentenceParse<'_>, days: DateRange, start: DateTime) -> DateRange {
     let is_range = reading.findings.iter().any(|finding| finding.meaning == PhraseMeaning::DateRange);
     if is_range && days.form == DateForm::Weekday {
-        DateRange::one(in_week(start.date(), days.first.weekday()), DateForm::Day)
+        DateRange::single(in_week(start.date(), days.first.weekday()), DateForm::Day)
     } else {
         days
     }
@@ -123,14 +124,14 @@ pub(super) fn resolve_day_of_month(
     changed: &mut ModifyParse,
 ) -> TimeExpressions {
     let mut new = new.clone();
-    if new.days.iter().any(|days| !days.is_one()) {
+    if new.days.iter().any(|days| !days.is_single()) {
         return new;
     }
     for days in new.days.iter_mut().filter(|days| days.form == DateForm::Nth) {
         let dates = nth_around(days.first.day(), start.date(), today);
         let nearest = dates.iter().min_by_key(|date| (start.date() - **date).get_days().abs());
         let (Some(first), Some(nearest)) = (dates.first(), nearest) else { continue };
-        *days = DateRange::one(*first, DateForm::Nth);
+        *days = DateRange::single(*first, DateForm::Nth);
         if first != nearest {
             let question = format!("Is it {}, or {}?", format_date(*first), format_date(*nearest));
             changed.ambiguities.push(Ambiguity::new(SpanKind::Date, question));

@@ -3,10 +3,10 @@
 use jiff::civil::{Date, DateTime};
 
 use super::clock_time::{DayHalfHint, at, resolve_range};
-use super::dates::{DateForm, DateRange, format_date, in_week, plus};
+use super::dates::{DateForm, DateRange, in_week, plus};
 use super::recurrence::RecurrencePhrase;
 use super::time_expressions::{ClockExpression, TimeExpressions};
-use crate::agents::format;
+use crate::agents::format::{self, format_date};
 use crate::calendar::Preferences;
 use crate::time_zone::NamedTimeZone;
 
@@ -212,14 +212,14 @@ impl LocalClock<'_> {
             Ok(rule) => when.rule = Some(rule),
             Err(error) => when.problems.push(format!("The recurrence is not valid: {}.", error.message())),
         }
-        Some(DateRange::one(first, DateForm::Day))
+        Some(DateRange::single(first, DateForm::Day))
     }
 
     /// Returns today, or tomorrow if the time of day is over.
     fn next_day(&self, minutes: MinuteRange) -> DateRange {
         let today = self.now.date();
         let is_over = at(today, if minutes.is_vague { minutes.end } else { minutes.start }) < self.now;
-        DateRange::one(if is_over { plus(today, 1) } else { today }, DateForm::Day)
+        DateRange::single(if is_over { plus(today, 1) } else { today }, DateForm::Day)
     }
 
     /// Returns the question if a weekday may mean today: `Thursday`, on a Thursday.
@@ -240,12 +240,12 @@ impl LocalClock<'_> {
         let part = expressions.part.map(|(from, to)| (i32::from(from) * 60, i32::from(to) * 60));
         let (start, end) = (at(days.first, 0), at(days.end, 0));
         let (span, is_vague) = match (minutes, part) {
-            (Some(minutes), _) if days.is_one() => {
+            (Some(minutes), _) if days.is_single() => {
                 when.length = minutes.length;
                 ((at(days.first, minutes.start), at(days.first, minutes.end)), minutes.is_vague)
             }
-            (None, Some((from, to))) if days.is_one() => ((at(days.first, from), at(days.first, to)), true),
-            (None, None) if days.is_one() && expressions.length.is_some_and(|length| length.days > 0) => {
+            (None, Some((from, to))) if days.is_single() => ((at(days.first, from), at(days.first, to)), true),
+            (None, None) if days.is_single() && expressions.length.is_some_and(|length| length.days > 0) => {
                 when.is_all_day = true;
                 when.has_time = true;
                 ((start, at(plus(days.first, expressions.length.map_or(1, |length| length.days)), 0)), false)
@@ -288,7 +288,7 @@ impl LocalClock<'_> {
 
 /// Returns the same hours on each of several days.
 fn on_each_day(days: &DateRange, (from, to): (i32, i32)) -> Vec<(DateTime, DateTime)> {
-    let dates = (0..MAX_ENUMERATED_DAYS).map(|more| plus(days.first, more)).take_while(|date| days.has(*date));
+    let dates = (0..MAX_ENUMERATED_DAYS).map(|more| plus(days.first, more)).take_while(|date| days.contains(*date));
     dates.map(|date| (at(date, from), at(date, to))).collect()
 }
 

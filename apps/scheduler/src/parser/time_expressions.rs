@@ -3,10 +3,11 @@
 use jiff::civil::Date;
 
 use super::clock_time::{ClockTime, DayHalfHint};
-use super::dates::{DateForm, DateRange, day_range, format_date, in_month, in_week, plus};
+use super::dates::{DateForm, DateRange, day_range, in_month, in_week, plus};
 use super::durations::SpokenDuration;
 use super::phrase_meaning::PhraseMeaning;
 use super::phrase_reader::{PhraseMatch, SlotValue};
+use crate::agents::format::format_date;
 
 /// Maximum number of days in a month.
 const MAX_MONTH_DAYS: i32 = 31;
@@ -76,15 +77,15 @@ impl TimeExpressions {
     fn add(&mut self, finding: &PhraseMatch, today: Date) {
         match (finding.meaning, finding.values.as_slice()) {
             (PhraseMeaning::Date, [SlotValue::Days(days)]) => self.days.push(days.clone()),
-            (PhraseMeaning::DateAhead, [SlotValue::Length(length), SlotValue::Days(days)]) => {
+            (PhraseMeaning::DateOffset, [SlotValue::Length(length), SlotValue::Days(days)]) => {
                 self.offset = Some((*length, days.clone()));
             }
             (PhraseMeaning::DateOn, [SlotValue::Days(days)]) => self.onward = Some(days.clone()),
             (PhraseMeaning::DateAfter, [SlotValue::Days(days)]) => {
-                self.onward = Some(DateRange::one(days.end, DateForm::Day))
+                self.onward = Some(DateRange::single(days.end, DateForm::Day))
             }
             (PhraseMeaning::DateAfter, month @ [SlotValue::Month(_)]) => {
-                self.onward = in_month(today, month).map(|days| DateRange::one(days.end, DateForm::Day));
+                self.onward = in_month(today, month).map(|days| DateRange::single(days.end, DateForm::Day));
             }
             (PhraseMeaning::DateRange, [SlotValue::Days(first), SlotValue::Days(last)]) => {
                 self.days.push(date_span(first, last));
@@ -99,10 +100,12 @@ impl TimeExpressions {
                 self.part = Some((from, to));
             }
             (PhraseMeaning::TodayPart(from, to), _) => {
-                self.days.push(DateRange::one(today, DateForm::Day));
+                self.days.push(DateRange::single(today, DateForm::Day));
                 self.part = Some((from, to));
             }
-            (PhraseMeaning::Part(from, to) | PhraseMeaning::RepeatPart(from, to), _) => self.part = Some((from, to)),
+            (PhraseMeaning::PartOfDay(from, to) | PhraseMeaning::RepeatPart(from, to), _) => {
+                self.part = Some((from, to))
+            }
             (PhraseMeaning::AllDay, _) => self.is_all_day = true,
             (PhraseMeaning::Length, [SlotValue::Length(length)]) => self.length = Some(*length),
             (PhraseMeaning::Later, [SlotValue::Length(length)]) => self.shift = Some((*length, Some(true))),
@@ -132,7 +135,7 @@ impl TimeExpressions {
             return;
         }
         let later = |date: Date| length.add_to(date.into(), true).date();
-        let form = if from.is_one() { DateForm::Day } else { DateForm::Several };
+        let form = if from.is_single() { DateForm::Day } else { DateForm::Several };
         let then = DateRange { first: later(from.first), end: later(from.end), form, problem: from.problem.clone() };
         if self.time.is_none() && self.part.is_none() {
             let (then, from) = (format_date(then.first), format_date(from.first));
@@ -163,15 +166,15 @@ impl TimeExpressions {
 
     /// Combines all dates. Returns the date or range of dates, and a question if they are ambiguous.
     pub(super) fn day(&self) -> (Option<DateRange>, Option<String>) {
-        let is_date = |days: &&DateRange| days.is_one() && days.form != DateForm::Weekday;
+        let is_date = |days: &&DateRange| days.is_single() && days.form != DateForm::Weekday;
         let exact_date = self.days.iter().find(is_date);
         let weekday = self.days.iter().find(|days| days.form == DateForm::Weekday);
-        let several = self.days.iter().find(|days| !days.is_one());
+        let several = self.days.iter().find(|days| !days.is_single());
         let date = exact_date.map(|date| resolve_in_range(date, several));
         match (&date, weekday, several) {
             (Some(date), Some(weekday), _) if date.form == DateForm::Approximate => {
                 let day = in_week(plus(date.first, -3), weekday.first.weekday());
-                (Some(DateRange::one(day, DateForm::Day)), None)
+                (Some(DateRange::single(day, DateForm::Day)), None)
             }
             (Some(date), Some(weekday), _) if date.first.weekday() != weekday.first.weekday() => {
                 let (date_name, weekday_name) = (format_date(date.first), weekday.first.strftime("%A"));
@@ -183,7 +186,7 @@ impl TimeExpressions {
             }
             (None, Some(weekday), Some(several)) => {
                 let day = in_week(several.first, weekday.first.weekday());
-                (Some(DateRange::one(day, DateForm::Day)), self.second_day(weekday))
+                (Some(DateRange::single(day, DateForm::Day)), self.second_day(weekday))
             }
             (None, Some(weekday), None) => (Some(weekday.clone()), self.second_day(weekday)),
             (None, None, several) => (several.cloned(), several.and_then(|several| self.second_day(several))),
@@ -192,11 +195,12 @@ impl TimeExpressions {
 
     /// Returns a question if a date lies outside of the given range of dates.
     fn outside_question(&self) -> Option<String> {
-        let several = self.days.iter().find(|days| !days.is_one())?;
-        let date = self.days.iter().find(|days| days.is_one() && days.form != DateForm::Weekday)?;
+        let several = self.days.iter().find(|days| !days.is_single())?;
+        let date = self.days.iter().find(|days| days.is_single() && days.form != DateForm::Weekday)?;
         let date = resolve_in_range(date, Some(several));
         let (first, last) = (format_date(several.first), format_date(plus(several.end, -1)));
-        (!several.has(date.first)).then(|| format!("Is it {}, or between {first} and {last}?", format_date(date.first)))
+        (!several.contains(date.first))
+            .then(|| format!("Is it {}, or between {first} and {last}?", format_date(date.first)))
     }
 
     /// Returns a question if a second date of the same form differs: a second weekday, a second date or a second
@@ -216,9 +220,9 @@ fn resolve_in_range(date: &DateRange, several: Option<&DateRange>) -> DateRange 
     let Some(several) = several.filter(|_| date.form == DateForm::Nth && date.problem.is_none()) else {
         return date.clone();
     };
-    let mut dates = (0..MAX_MONTH_DAYS).map(|more| plus(several.first, more)).take_while(|day| several.has(*day));
+    let mut dates = (0..MAX_MONTH_DAYS).map(|more| plus(several.first, more)).take_while(|day| several.contains(*day));
     let same = dates.find(|day| day.day() == date.first.day());
-    same.map_or_else(|| date.clone(), |day| DateRange::one(day, DateForm::Nth))
+    same.map_or_else(|| date.clone(), |day| DateRange::single(day, DateForm::Nth))
 }
 
 fn date_span(first: &DateRange, last: &DateRange) -> DateRange {

@@ -13,7 +13,7 @@ pub(super) fn title_of(reader: &PhraseReader<'_>, range: std::ops::Range<usize>)
     let lists = reader.language.words;
     let is_title_word = |index: &usize| {
         let token = &reader.tokens[*index];
-        token.read_as.is_none() && (token.is_left() || is_inner(reader, *index))
+        token.matched_as.is_none() && (token.is_unmatched() || is_inner(reader, *index))
     };
     let mut indices: Vec<usize> = range.filter(is_title_word).collect();
     let is_stop = |token: &Token| token.is_in(lists.stops) || matches!(token.kind, TokenKind::Sign(_));
@@ -23,7 +23,7 @@ pub(super) fn title_of(reader: &PhraseReader<'_>, range: std::ops::Range<usize>)
     while indices.last().is_some_and(|index| is_stop(&reader.tokens[*index])) {
         indices.pop();
     }
-    let is_specific = |index: &usize| !reader.tokens[*index].is_in(lists.vague) && reader.tokens[*index].is_left();
+    let is_specific = |index: &usize| !reader.tokens[*index].is_in(lists.vague) && reader.tokens[*index].is_unmatched();
     let is_content = |index: &usize| is_specific(index) && !reader.tokens[*index].is_in(lists.stops);
     let names_only = |index: &usize| reader.tokens[*index].is_in(lists.outsiders);
     let is_named = indices.iter().any(|index| is_content(index) && !names_only(index));
@@ -38,7 +38,7 @@ pub(super) fn title_of(reader: &PhraseReader<'_>, range: std::ops::Range<usize>)
 /// Returns true if a token is punctuation within a word: `check-up`.
 fn is_inner(reader: &PhraseReader<'_>, index: usize) -> bool {
     let touches = |one: usize, other: usize| match (reader.tokens.get(one), reader.tokens.get(other)) {
-        (Some(one), Some(other)) => one.byte_range.1 == other.byte_range.0 && one.is_left() | other.is_left(),
+        (Some(one), Some(other)) => one.byte_range.1 == other.byte_range.0 && one.is_unmatched() | other.is_unmatched(),
         _ => false,
     };
     matches!(reader.tokens[index].kind, TokenKind::Sign('-' | '&' | '/' | '.'))

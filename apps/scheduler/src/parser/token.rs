@@ -16,7 +16,7 @@ pub(super) struct Token {
     /// Byte range in the sentence.
     pub(super) byte_range: (usize, usize),
     /// Part that the token was matched as. A token is matched at most once.
-    pub(super) read_as: Option<SpanKind>,
+    pub(super) matched_as: Option<SpanKind>,
 }
 
 /// Form of a token.
@@ -44,8 +44,8 @@ impl Token {
     }
 
     /// Returns true if the token is unmatched and not punctuation.
-    pub(super) fn is_left(&self) -> bool {
-        self.read_as.is_none() && !matches!(self.kind, TokenKind::Sign(_))
+    pub(super) fn is_unmatched(&self) -> bool {
+        self.matched_as.is_none() && !matches!(self.kind, TokenKind::Sign(_))
     }
 }
 
@@ -92,7 +92,7 @@ fn token(text: &str, kind: TokenKind, at: usize) -> Token {
         is_owner: owned.is_some(),
         is_capital: text.starts_with(char::is_uppercase),
         byte_range: (at, at + text.len()),
-        read_as: None,
+        matched_as: None,
     }
 }
 

@@ -54,11 +54,11 @@ fn header_html(title: &str, metadata: &[&str]) -> String {
 fn blocks(lines: &[DocumentLine], end: &str) -> String {
     let (mut html, mut open) = (String::new(), "");
     for line in lines {
-        let (block, words) = match line {
-            DocumentLine::Heading { words, .. } => ("", words),
-            DocumentLine::Text(words) => ("p", words),
-            DocumentLine::Item(words) => ("li", words),
-            DocumentLine::Code(words) => ("pre", words),
+        let (block, text) = match line {
+            DocumentLine::Heading { text, .. } => ("", text),
+            DocumentLine::Text(text) => ("p", text),
+            DocumentLine::Item(text) => ("li", text),
+            DocumentLine::Code(text) => ("pre", text),
             _ => ("", const { &String::new() }),
         };
         // Each list item is a block of its own; consecutive lines of text or code share one block.
@@ -72,10 +72,10 @@ fn blocks(lines: &[DocumentLine], end: &str) -> String {
             html.push_str(if block == "pre" { "\n" } else { end });
         }
         match line {
-            DocumentLine::Heading { depth, anchor, .. } => {
-                let _ = write!(html, "<h{depth} id=\"{}\">{}</h{depth}>", escaped(anchor), escaped(words));
+            DocumentLine::Heading { level, anchor, .. } => {
+                let _ = write!(html, "<h{level} id=\"{}\">{}</h{level}>", escaped(anchor), escaped(text));
             }
-            _ => html.push_str(&escaped(words)),
+            _ => html.push_str(&escaped(text)),
         }
         open = block;
     }

@@ -57,7 +57,7 @@ impl Node<SuggestionsState, SuggestionsContext> for LlmCall {
             let error = Error::new(ErrorCode::MissingContext, "the context has no model");
             return Err(error.with_help("set a model, or use `suggest`, which works without one").into());
         };
-        let timeout = context.timeouts().model;
+        let timeout = context.run_timeouts().model;
         let call = cx.model(model).request(self.request(&state)).into_future();
         let response = match select(call, pin!(cx.sleep(timeout))).await {
             Either::Left((response, _)) => response?,

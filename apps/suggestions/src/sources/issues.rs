@@ -175,11 +175,11 @@ fn plain(text: &str) -> String {
     let mut blocks = vec![String::new()];
     for line in parse_markdown(text) {
         match (line, blocks.last_mut()) {
-            (DocumentLine::Heading { words, .. }, _) => blocks.extend([words, String::new()]),
-            (DocumentLine::Item(words), _) => blocks.push(words),
-            (DocumentLine::Text(words) | DocumentLine::Code(words), Some(block)) => {
+            (DocumentLine::Heading { text, .. }, _) => blocks.extend([text, String::new()]),
+            (DocumentLine::Item(text), _) => blocks.push(text),
+            (DocumentLine::Text(text) | DocumentLine::Code(text), Some(block)) => {
                 block.push_str(if block.is_empty() { "" } else { " " });
-                block.push_str(words.trim());
+                block.push_str(text.trim());
             }
             _ => blocks.push(String::new()),
         }

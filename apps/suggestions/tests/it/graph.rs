@@ -189,7 +189,7 @@ async fn a_rejecting_source_is_listed_and_the_others_have_results() {
     assert!(!tools[0].1 && tools[0].2.contains("401") && tools[2].1, "{tools:?}");
     // R-SUG-5: no value of the run context is part of the state or of any checkpoint.
     let fields = serde_json::to_value(&**state).unwrap();
-    for field in ["mcpClient", "postId", "accessToken", "locale", "limits"] {
+    for field in ["mcpClient", "postId", "accessToken", "locale", "timeouts"] {
         assert!(fields.get(field).is_none(), "{field}");
     }
     let stored = stored_text(&store, "t").await;

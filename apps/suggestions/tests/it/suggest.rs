@@ -170,8 +170,8 @@ async fn a_model_has_fifteen_seconds() {
 #[tokio::test]
 async fn a_run_has_thirty_seconds() {
     let (fake, clock) = (fake(), ManualClock::new());
-    let limits = superstep_suggestions::Timeouts { model: Duration::from_secs(600), ..Default::default() };
-    let context = fake.with(Silent).await.limits(limits);
+    let timeouts = superstep_suggestions::Timeouts { model: Duration::from_secs(600), ..Default::default() };
+    let context = fake.with(Silent).await.timeouts(timeouts);
     let suggestion_run = SuggestionRun::new(&context, QUESTION, &[]).unwrap();
     let mut run = suggestion_run.run(&create_suggestions_graph(5).unwrap()).unwrap().clock(clock.clone()).spawn();
     while clock.sleepers() < 2 {

@@ -54,8 +54,8 @@ pub(crate) fn thread_text(id: &ThreadId) -> String {
 
 /// Returns the checkpoint id of a text: the text itself if it is a canonical UUID, a hash otherwise.
 pub(crate) fn checkpoint_id(text: &str) -> CheckpointId {
-    let own = text.parse().ok().filter(|id: &CheckpointId| id.to_string() == text);
-    own.unwrap_or_else(|| CheckpointId::from_bits(hash_id(&[b"checkpoint", text.as_bytes()])))
+    let uuid = text.parse().ok().filter(|id: &CheckpointId| id.to_string() == text);
+    uuid.unwrap_or_else(|| CheckpointId::from_bits(hash_id(&[b"checkpoint", text.as_bytes()])))
 }
 
 /// Returns the run id of a LangGraph run id.
@@ -190,15 +190,15 @@ fn meta(checkpoint: &Checkpoint) -> Map<String, Value> {
 
 fn metadata<T: DeserializeOwned>(checkpoint: &Checkpoint, key: &str) -> Result<T> {
     let value = checkpoint.metadata.get(key).cloned().unwrap_or_default();
-    serde_json::from_value(value).map_err(|_| strange(checkpoint))
+    serde_json::from_value(value).map_err(|_| foreign_checkpoint_error(checkpoint))
 }
 
 fn read<T: DeserializeOwned>(loaded: &CheckpointTuple, value: &AnyValue) -> Result<T> {
-    let value = value.to_json().map_err(|_| strange(&loaded.checkpoint))?;
-    serde_json::from_value(value).map_err(|_| strange(&loaded.checkpoint))
+    let value = value.to_json().map_err(|_| foreign_checkpoint_error(&loaded.checkpoint))?;
+    serde_json::from_value(value).map_err(|_| foreign_checkpoint_error(&loaded.checkpoint))
 }
 
-fn strange(checkpoint: &Checkpoint) -> Error {
+fn foreign_checkpoint_error(checkpoint: &Checkpoint) -> Error {
     Error::internal(format!("checkpoint {} was not saved by this program", checkpoint.id))
 }
 

@@ -19,7 +19,7 @@ use crate::encoding;
 use crate::request::{Get, List, Put, PutWrites, Request, Strategy, TupleJson};
 
 /// Number of threads per page.
-const PAGE: usize = 100;
+const PAGE_SIZE: usize = 100;
 
 /// A LangGraph checkpointer on top of a superstep checkpointer.
 pub(crate) struct LangGraphCheckpointer {
@@ -47,7 +47,7 @@ impl LangGraphCheckpointer {
     }
 
     /// Handles a request; the result is the value of `ok`.
-    pub(crate) async fn answer(&self, request: Request) -> Result<Value> {
+    pub(crate) async fn handle(&self, request: Request) -> Result<Value> {
         match request {
             Request::Put(put) => self.put(put).await?,
             Request::PutWrites(put) => self.put_writes(put).await?,
@@ -63,20 +63,20 @@ impl LangGraphCheckpointer {
         Ok(json!(true))
     }
 
-    async fn take(&self, thread: &ThreadId) -> Result<LeaseGuard<'_>> {
+    async fn acquire(&self, thread: &ThreadId) -> Result<LeaseGuard<'_>> {
         Ok(LeaseGuard { store: &self.store, lease: self.store.acquire(thread, self.run).await? })
     }
 
     async fn put(&self, put: Put) -> Result<()> {
         let (thread, namespace) = (encoding::thread(&put.t), CheckpointNamespace::from(put.ns.as_str()));
-        let held = self.take(&thread).await?;
+        let guard = self.acquire(&thread).await?;
         let parent = match &put.parent {
             Some(parent) => {
                 self.store.load(&thread, &namespace, CheckpointSelector::Id(encoding::checkpoint_id(parent))).await?
             }
             None => None,
         };
-        let mut commit = Commit::empty(held.lease.clone(), namespace);
+        let mut commit = Commit::empty(guard.lease.clone(), namespace);
         commit.changes = self.changes(&put, &thread, parent.as_ref()).await?.into();
         let parent = parent.map(|parent| parent.checkpoint.id);
         commit.checkpoint = Some(Arc::new(encoding::checkpoint(&put, &thread, parent)));
@@ -97,9 +97,9 @@ impl LangGraphCheckpointer {
         }
         let mut history = None;
         for (channel, version) in &put.versions {
-            let came = put.blobs.iter().any(|(blob, its, _)| blob == channel && its == version);
-            let handed = parent.map(|parent| encoding::blob(parent, channel, version)).transpose()?.flatten();
-            if came || handed.is_some() {
+            let is_changed = put.blobs.iter().any(|(blob, blob_version, _)| blob == channel && blob_version == version);
+            let inherited = parent.map(|parent| encoding::blob(parent, channel, version)).transpose()?.flatten();
+            if is_changed || inherited.is_some() {
                 continue;
             }
             if history.is_none() {
@@ -118,13 +118,13 @@ impl LangGraphCheckpointer {
 
     async fn put_writes(&self, put: PutWrites) -> Result<()> {
         let (thread, namespace) = (encoding::thread(&put.t), CheckpointNamespace::from(put.ns.as_str()));
-        let held = self.take(&thread).await?;
+        let guard = self.acquire(&thread).await?;
         let loaded =
             self.store.load(&thread, &namespace, CheckpointSelector::Id(encoding::checkpoint_id(&put.cid))).await?;
         let missing =
             || Error::new(ErrorCode::NotFound, format!("no checkpoint `{}` that writes could belong to", put.cid));
         let loaded = loaded.ok_or_else(missing)?;
-        let mut commit = Commit::empty(held.lease.clone(), namespace);
+        let mut commit = Commit::empty(guard.lease.clone(), namespace);
         commit.pending = encoding::pending(put, &loaded);
         self.store.commit(&commit).await
     }
@@ -172,8 +172,8 @@ impl LangGraphCheckpointer {
         }
         let mut all = Vec::new();
         loop {
-            let page = self.store.threads(&ThreadsQuery { after: all.last().cloned(), limit: Some(PAGE) }).await?;
-            let is_last = page.len() < PAGE;
+            let page = self.store.threads(&ThreadsQuery { after: all.last().cloned(), limit: Some(PAGE_SIZE) }).await?;
+            let is_last = page.len() < PAGE_SIZE;
             all.extend(page);
             if is_last {
                 return Ok(all);
@@ -209,11 +209,11 @@ mod tests {
     use super::*;
 
     /// Returns the responses of a new in-memory checkpointer to a sequence of requests.
-    fn answers(requests: &[Value]) -> Vec<Value> {
+    fn responses(requests: &[Value]) -> Vec<Value> {
         let checkpointer = LangGraphCheckpointer::new(MemoryCheckpointer::new().into());
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let request = |request: &Value| {
-            runtime.block_on(checkpointer.answer(serde_json::from_value(request.clone()).unwrap())).unwrap()
+            runtime.block_on(checkpointer.handle(serde_json::from_value(request.clone()).unwrap())).unwrap()
         };
         requests.iter().map(request).collect()
     }
@@ -228,14 +228,14 @@ mod tests {
         json!({ "op": "get", "t": "a b", "ns": "", "cid": cid })
     }
 
-    fn values(answer: &Value) -> &Value {
-        &answer["vals"]
+    fn values(response: &Value) -> &Value {
+        &response["vals"]
     }
 
     #[test]
     fn a_version_is_found_wherever_in_the_history_it_came() {
         let one = json!([["x", 1, ["s", "b25l"]], ["y", "v9", ["s", "bmluZQ=="]]]);
-        let answers = answers(&[
+        let responses = responses(&[
             put("1", None, &json!({ "x": 1 }), &one),
             put("2", Some("1"), &json!({ "x": 2 }), &json!([["x", 2, ["s", "dHdv"]]])),
             put("3", Some("2"), &json!({ "x": 1, "y": "v9", "z": 1.5 }), &json!([])),
@@ -244,10 +244,10 @@ mod tests {
             get("4"),
             get("2"),
         ]);
-        assert_eq!(*values(&answers[4]), json!({ "x": ["s", "b25l"], "y": ["s", "bmluZQ=="] }));
-        assert_eq!(*values(&answers[5]), json!({ "x": ["s", "dHdv"] }));
-        assert_eq!(answers[5]["parent"], "never saved");
-        assert_eq!(*values(&answers[6]), json!({ "x": ["s", "dHdv"] }), "`y` is not of its versions");
+        assert_eq!(*values(&responses[4]), json!({ "x": ["s", "b25l"], "y": ["s", "bmluZQ=="] }));
+        assert_eq!(*values(&responses[5]), json!({ "x": ["s", "dHdv"] }));
+        assert_eq!(responses[5]["parent"], "never saved");
+        assert_eq!(*values(&responses[6]), json!({ "x": ["s", "dHdv"] }), "`y` is not of its versions");
     }
 
     #[test]
@@ -256,7 +256,7 @@ mod tests {
             let writes = json!([["x", "s", text], ["__resume__", "s", text], ["y", "s", text]]);
             json!({ "op": "put_writes", "t": "a b", "ns": "", "cid": "1", "task": task, "path": path, "writes": writes })
         };
-        let answers = answers(&[
+        let responses = responses(&[
             put("1", None, &json!({}), &json!([])),
             writes("t2", "a", "one"),
             writes("t2", "a", "two"),
@@ -266,7 +266,7 @@ mod tests {
         let row = |task: &str, channel: &str, text: &str| json!([task, channel, "s", text]);
         let first = [row("t2", "__resume__", "two"), row("t2", "x", "one"), row("t2", "y", "one")];
         let second = ["__resume__", "x", "y"].map(|channel| row("t1", channel, "three"));
-        assert_eq!(answers[4]["writes"], json!([first, second].concat()));
+        assert_eq!(responses[4]["writes"], json!([first, second].concat()));
     }
 
     #[test]
@@ -274,10 +274,10 @@ mod tests {
         let list = json!({ "op": "list", "before": "9", "limit": 2 });
         let latest = json!({ "op": "get", "t": "a b", "ns": "", "cid": null });
         let requests = ["3", "9", "1"].map(|cid| put(cid, None, &json!({}), &json!([])));
-        let answers = answers(&[requests.to_vec(), vec![latest, list]].concat());
-        assert_eq!(answers[3]["cid"], "9");
-        let listed: Vec<&Value> = answers[4].as_array().unwrap().iter().map(|row| &row["cid"]).collect();
+        let responses = responses(&[requests.to_vec(), vec![latest, list]].concat());
+        assert_eq!(responses[3]["cid"], "9");
+        let listed: Vec<&Value> = responses[4].as_array().unwrap().iter().map(|row| &row["cid"]).collect();
         assert_eq!(listed, ["3", "1"]);
-        assert_eq!(answers[4][0]["t"], "a b");
+        assert_eq!(responses[4][0]["t"], "a b");
     }
 }

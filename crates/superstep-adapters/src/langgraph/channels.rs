@@ -28,7 +28,7 @@ pub(super) enum ChannelUse<'a> {
     /// Tasks with their own input.
     Sends,
     /// Channel that is internal to LangGraph.
-    Inner,
+    Internal,
 }
 
 pub(super) fn use_of(channel: &str) -> ChannelUse<'_> {
@@ -42,7 +42,7 @@ pub(super) fn use_of(channel: &str) -> ChannelUse<'_> {
         SENDS => ChannelUse::Sends,
         // A state that is not a map is stored in one channel.
         "__root__" => ChannelUse::Field,
-        inner if inner.starts_with("__") => ChannelUse::Inner,
+        name if name.starts_with("__") => ChannelUse::Internal,
         _ => ChannelUse::Field,
     }
 }
@@ -182,8 +182,8 @@ pub(super) fn child_namespace(namespace: &str, node: &str) -> String {
 }
 
 /// Computes the id that LangGraph gives an interrupt of a task that has received this number of resume values.
-pub(super) fn question(task_path: &str, answers: usize) -> String {
-    let path = if answers == 0 { task_path.to_owned() } else { format!("{task_path}|{answers}") };
+pub(super) fn langgraph_interrupt_id(task_path: &str, resume_count: usize) -> String {
+    let path = if resume_count == 0 { task_path.to_owned() } else { format!("{task_path}|{resume_count}") };
     format!("{:032x}", xxh3_128(path.as_bytes()))
 }
 

@@ -24,10 +24,10 @@ use super::rows::{RowContext, SourceCheckpointRow, ThreadRows};
 /// Oldest checkpoint version that is read, from 2025. Earlier versions use other channel names.
 const MIN_CHECKPOINT_VERSION: u64 = 3;
 
-/// Beginning of the path of a task that was not created by a send.
-const PULLED: &str = "~__pregel_pull, ";
+/// Prefix of the path of a task that was not created by a send.
+const PULL_PATH_PREFIX: &str = "~__pregel_pull, ";
 /// Path of the task that applies the input.
-const STARTED: &str = "~__pregel_pull, __start__";
+const START_TASK_PATH: &str = "~__pregel_pull, __start__";
 
 /// Metadata keys that are stored elsewhere or have no meaning here.
 const IGNORED_METADATA_KEYS: [&str; 7] =
@@ -38,7 +38,7 @@ type FieldValues = BTreeMap<Arc<str>, Arc<Value>>;
 
 /// A converted checkpoint with the data needed to convert its pending writes.
 pub(super) struct ConvertedCheckpoint {
-    pub(super) copied: ExportedCheckpoint,
+    pub(super) exported: ExportedCheckpoint,
     /// Checkpoint id as text of LangGraph.
     pub(super) id: String,
     pub(super) tasks: Vec<(SourceTask, TaskId)>,
@@ -53,19 +53,19 @@ pub(super) struct Conversion<'a> {
     graph: Arc<str>,
     /// Namespaces by LangGraph's `checkpoint_ns`.
     pub(super) paths: BTreeMap<String, CheckpointNamespace>,
-    pub(super) lines: BTreeMap<String, Vec<ConvertedCheckpoint>>,
+    pub(super) histories: BTreeMap<String, Vec<ConvertedCheckpoint>>,
     /// Task ids by LangGraph's namespace and task id.
     tasks: BTreeMap<(String, String), TaskId>,
     /// Channels without an equivalent.
-    pub(super) dropped: BTreeSet<String>,
-    pub(super) notes: Vec<String>,
+    pub(super) skipped_channels: BTreeSet<String>,
+    pub(super) warnings: Vec<String>,
 }
 
 impl<'a> Conversion<'a> {
     pub(super) fn new(rows: &'a ThreadRows, thread: ThreadId, graph: &str) -> Self {
-        let (paths, lines, tasks) = Default::default();
-        let (dropped, notes) = Default::default();
-        Self { rows, thread, graph: graph.into(), paths, lines, tasks, dropped, notes }
+        let (paths, histories, tasks) = Default::default();
+        let (skipped_channels, warnings) = Default::default();
+        Self { rows, thread, graph: graph.into(), paths, histories, tasks, skipped_channels, warnings }
     }
 
     /// Converts the checkpoints of all namespaces, parent graphs before subgraphs.
@@ -79,38 +79,38 @@ impl<'a> Conversion<'a> {
         for ((_, namespace), rows) in graphs {
             let path = self.path(namespace, &rows);
             self.paths.insert(namespace.to_owned(), path);
-            self.line(namespace, &rows)?;
+            self.convert_history(namespace, &rows)?;
         }
         Ok(())
     }
 
-    /// Returns the namespace of a graph, in which the task id is ours.
+    /// Returns the namespace of a graph, with the converted task id.
     fn path(&mut self, namespace: &str, rows: &[&SourceCheckpointRow]) -> CheckpointNamespace {
         if namespace.is_empty() {
             return CheckpointNamespace::root();
         }
         let (parent_namespace, last) = namespace.rsplit_once('|').unwrap_or(("", namespace));
-        let outer =
+        let parent_path =
             self.paths.get(parent_namespace).cloned().unwrap_or_else(|| CheckpointNamespace::from(parent_namespace));
         if !last.is_empty() && last.bytes().all(|byte| byte.is_ascii_digit()) {
             // A second call of a subgraph in the same task.
-            return CheckpointNamespace::from(format!("{}:{last}", outer.as_str()).as_str());
+            return CheckpointNamespace::from(format!("{}:{last}", parent_path.as_str()).as_str());
         }
-        let Some((node, _)) = last.split_once(':') else { return outer.child(last) };
-        match rows.first().and_then(|row| self.outer_task(row)) {
-            Some(task) => outer.child(&format!("{node}:{task}")),
+        let Some((node, _)) = last.split_once(':') else { return parent_path.child(last) };
+        match rows.first().and_then(|row| self.parent_task_of(row)) {
+            Some(task) => parent_path.child(&format!("{node}:{task}")),
             None => {
-                self.notes.push(format!(
+                self.warnings.push(format!(
                     "the parent task of graph `{namespace}` is unknown; \
                      it is imported as history only"
                 ));
-                outer.child(last)
+                parent_path.child(last)
             }
         }
     }
 
     /// Returns the task of the parent graph in which a checkpoint was created.
-    fn outer_task(&self, row: &SourceCheckpointRow) -> Option<TaskId> {
+    fn parent_task_of(&self, row: &SourceCheckpointRow) -> Option<TaskId> {
         let mut path = row.namespace.as_str();
         if path.is_empty() {
             return None;
@@ -125,14 +125,14 @@ impl<'a> Conversion<'a> {
             return Some(*task);
         }
         let parent = row.metadata.get("parents")?.get(parent_namespace)?.as_str()?;
-        let item = self.lines.get(parent_namespace)?.iter().find(|item| item.id == parent)?;
-        let mut mine = item.tasks.iter().filter(|(task, _)| task.node == node);
+        let item = self.histories.get(parent_namespace)?.iter().find(|item| item.id == parent)?;
+        let mut candidates = item.tasks.iter().filter(|(task, _)| task.node == node);
         // With several tasks of one node, the right one cannot be determined.
-        mine.next().filter(|_| mine.next().is_none()).map(|(_, task)| *task)
+        candidates.next().filter(|_| candidates.next().is_none()).map(|(_, task)| *task)
     }
 
     /// Converts the checkpoints of one namespace.
-    fn line(&mut self, namespace: &str, rows: &[&SourceCheckpointRow]) -> Result<()> {
+    fn convert_history(&mut self, namespace: &str, rows: &[&SourceCheckpointRow]) -> Result<()> {
         let ids: BTreeSet<&str> = rows.iter().map(|row| row.id.as_str()).collect();
         let mut children: BTreeMap<&str, usize> = BTreeMap::new();
         for parent in rows.iter().filter_map(|row| row.parent.as_deref()) {
@@ -144,25 +144,25 @@ impl<'a> Conversion<'a> {
             let stored = self.stored(row, rows)?;
             let mut fields = self.fields(&stored);
             let parent = row.parent.as_deref().filter(|parent| ids.contains(parent) && *parent < row.id.as_str());
-            let none = FieldValues::new();
-            let before = parent.and_then(|parent| values.get(parent)).map_or(&none, |(_, fields)| fields);
+            let no_values = FieldValues::new();
+            let before = parent.and_then(|parent| values.get(parent)).map_or(&no_values, |(_, fields)| fields);
             let changes = changes(before, &mut fields);
             items.push(self.item(row, &stored, parent, changes)?);
-            if let Some((left, _)) = parent.and_then(|parent| values.get_mut(parent)) {
-                *left -= 1;
+            if let Some((remaining, _)) = parent.and_then(|parent| values.get_mut(parent)) {
+                *remaining -= 1;
             }
-            values.retain(|_, (left, _)| *left > 0);
-            if let Some(left) = children.get(row.id.as_str()) {
-                values.insert(&row.id, (*left, fields));
+            values.retain(|_, (remaining, _)| *remaining > 0);
+            if let Some(remaining) = children.get(row.id.as_str()) {
+                values.insert(&row.id, (*remaining, fields));
             }
         }
         for item in &mut items {
             item.is_last = !children.contains_key(item.id.as_str());
-            for (task, ours) in &item.tasks {
-                self.tasks.insert((namespace.to_owned(), task.id.clone()), *ours);
+            for (task, task_id) in &item.tasks {
+                self.tasks.insert((namespace.to_owned(), task.id.clone()), *task_id);
             }
         }
-        self.lines.insert(namespace.to_owned(), items);
+        self.histories.insert(namespace.to_owned(), items);
         Ok(())
     }
 
@@ -182,13 +182,14 @@ impl<'a> Conversion<'a> {
             None => {
                 let mut writes = self.rows.writes_of(&row.namespace, &row.id).iter();
                 // A graph applies its input in a separate task; an `@entrypoint` function receives it directly.
-                let is_function = writes.any(|write| write.path.starts_with(PULLED) && write.path != STARTED);
-                let note = if is_function {
+                let is_function =
+                    writes.any(|write| write.path.starts_with(PULL_PATH_PREFIX) && write.path != START_TASK_PATH);
+                let warning = if is_function {
                     "it was created by an `@entrypoint` instead of a graph; it is imported as history only"
                 } else {
                     "it was saved before its input was applied; pass the input again"
                 };
-                self.notes.push(format!("checkpoint {}: {note}", row.id));
+                self.warnings.push(format!("checkpoint {}: {warning}", row.id));
                 stored.clear_next_tasks();
                 Ok(stored)
             }
@@ -196,12 +197,12 @@ impl<'a> Conversion<'a> {
     }
 
     fn read(&self, row: &SourceCheckpointRow) -> Result<SourceCheckpoint> {
-        let at = self.at(row);
+        let context = self.context(row);
         let mut checkpoint = self.rows.read(row)?;
         let version = checkpoint.get("v").and_then(Value::as_u64).unwrap_or(1);
         if version < MIN_CHECKPOINT_VERSION {
             let reason = format!("version {version} is not supported; the oldest is {MIN_CHECKPOINT_VERSION}");
-            return Err(at
+            return Err(context
                 .unreadable(None, &reason)
                 .with_help("run the thread once with LangGraph 1 in Python, then import it"));
         }
@@ -215,7 +216,7 @@ impl<'a> Conversion<'a> {
             if stored.has_channel(channel) && !stored.channels.contains_key(channel) {
                 let reason = "only the writes since a snapshot are stored; the value requires the Python reducer";
                 let help = "nothing was imported; run the graph with a plain channel in Python, then import it";
-                return Err(at.unreadable(Some(channel), reason).with_help(help));
+                return Err(context.unreadable(Some(channel), reason).with_help(help));
             }
         }
         Ok(stored)
@@ -226,7 +227,7 @@ impl<'a> Conversion<'a> {
         let writes = row.parent.as_deref().map_or(&[][..], |parent| self.rows.writes_of(&row.namespace, parent));
         let sends = writes.iter().filter(|write| write.channel == SENDS);
         let sends =
-            sends.map(|write| write.value.read().map_err(|reason| self.at(row).unreadable(Some(SENDS), &reason)));
+            sends.map(|write| write.value.read().map_err(|reason| self.context(row).unreadable(Some(SENDS), &reason)));
         let sends: Vec<Value> = sends.collect::<Result<_>>()?;
         if let Some(Value::Object(channels)) = checkpoint.get_mut("channel_values")
             && !sends.is_empty()
@@ -236,7 +237,7 @@ impl<'a> Conversion<'a> {
         Ok(())
     }
 
-    fn at<'b>(&'b self, row: &'b SourceCheckpointRow) -> RowContext<'b> {
+    fn context<'b>(&'b self, row: &'b SourceCheckpointRow) -> RowContext<'b> {
         RowContext { thread: &self.rows.thread, checkpoint: &row.id }
     }
 
@@ -245,7 +246,7 @@ impl<'a> Conversion<'a> {
         for (channel, value) in &stored.channels {
             match use_of(channel) {
                 ChannelUse::Field => drop(fields.insert(channel.as_str().into(), Arc::new(value.clone()))),
-                ChannelUse::Inner if channel != "__start__" => drop(self.dropped.insert(channel.clone())),
+                ChannelUse::Internal if channel != "__start__" => drop(self.skipped_channels.insert(channel.clone())),
                 _ => {}
             }
         }
@@ -263,18 +264,19 @@ impl<'a> Conversion<'a> {
         let checkpoint = Checkpoint { time: time(row, stored), ..self.checkpoint(row, &next_tasks, parent)? };
         let mut ids: BTreeMap<&str, Vec<TaskId>> = BTreeMap::new();
         for task in &next_tasks.tasks {
-            let of_node = || task_ids_under_name(&checkpoint.namespace, &task.node, &checkpoint).collect::<Vec<_>>();
-            ids.entry(&task.node).or_insert_with(of_node);
+            let node_task_ids =
+                || task_ids_under_name(&checkpoint.namespace, &task.node, &checkpoint).collect::<Vec<_>>();
+            ids.entry(&task.node).or_insert_with(node_task_ids);
         }
         ids.values_mut().for_each(|ids| ids.reverse());
         let tasks = next_tasks.tasks.iter().filter_map(|task| {
-            let ours = ids.get_mut(task.node.as_str())?.pop()?;
+            let task_id = ids.get_mut(task.node.as_str())?.pop()?;
             let send = task.send.clone();
-            Some((SourceTask { node: task.node.clone(), trigger: task.trigger, send, id: task.id.clone() }, ours))
+            Some((SourceTask { node: task.node.clone(), trigger: task.trigger, send, id: task.id.clone() }, task_id))
         });
         let tasks = tasks.collect();
-        let copied = ExportedCheckpoint { checkpoint, changes, pending: Vec::new() };
-        Ok(ConvertedCheckpoint { copied, id: row.id.clone(), tasks, is_last: true })
+        let exported = ExportedCheckpoint { checkpoint, changes, pending: Vec::new() };
+        Ok(ConvertedCheckpoint { exported, id: row.id.clone(), tasks, is_last: true })
     }
 
     fn checkpoint(
@@ -283,14 +285,14 @@ impl<'a> Conversion<'a> {
         next_tasks: &NextTasks,
         parent: Option<&str>,
     ) -> Result<Checkpoint> {
-        let (at, metadata) = (self.at(row), &row.metadata);
-        let word = |key: &str| metadata.get(key).and_then(Value::as_str);
+        let (context, metadata) = (self.context(row), &row.metadata);
+        let text = |key: &str| metadata.get(key).and_then(Value::as_str);
         let filtered = metadata
             .as_object()
             .into_iter()
             .flatten()
             .filter(|(key, _)| !IGNORED_METADATA_KEYS.contains(&key.as_str()));
-        let run = word("run_id").and_then(|run| run.parse().ok());
+        let run = text("run_id").and_then(|run| run.parse().ok());
         let tasks = next_tasks.tasks.iter().map(|task| StoredTask {
             node: task.node.as_str().into(),
             trigger: StoredTrigger { kind: task.trigger, from: None },
@@ -307,12 +309,12 @@ impl<'a> Conversion<'a> {
         };
         Ok(Checkpoint {
             format: FORMAT_VERSION,
-            id: id(&row.id, at)?,
-            parent: parent.map(|parent| id(parent, at)).transpose()?,
+            id: id(&row.id, context)?,
+            parent: parent.map(|parent| id(parent, context)).transpose()?,
             thread: self.thread.clone(),
             namespace: self.paths.get(&row.namespace).cloned().unwrap_or_default(),
             step: metadata.get("step").and_then(Value::as_i64).unwrap_or(0),
-            source: match word("source") {
+            source: match text("source") {
                 Some("input") => CheckpointSource::Input,
                 Some("update") => CheckpointSource::Update,
                 Some("fork") => CheckpointSource::Fork,
@@ -326,7 +328,7 @@ impl<'a> Conversion<'a> {
             joins: next_tasks.joins.clone(),
             deferred: next_tasks.deferred.iter().map(|node| node.as_str().into()).collect(),
             written_fields: Vec::new(),
-            parent_task: self.outer_task(row),
+            parent_task: self.parent_task_of(row),
             changes_since_input: None,
             metadata: Arc::new(filtered.map(|(key, value)| (key.clone(), value.clone())).collect()),
         })
@@ -336,17 +338,17 @@ impl<'a> Conversion<'a> {
 /// Returns the creation time. If it is not stored, it is taken from the id, which begins with the time in units of
 /// 100 ns since 1582.
 fn time(row: &SourceCheckpointRow, stored: &SourceCheckpoint) -> i64 {
-    const GREGORIAN: i64 = 12_219_292_800_000_000;
+    const GREGORIAN_EPOCH_MICROS: i64 = 12_219_292_800_000_000;
     let recorded = stored.time.as_deref().and_then(|text| Time::parse(text).ok()).map(Time::as_unix_micros);
     recorded.unwrap_or_else(|| {
         let bits = row.id.parse::<CheckpointId>().map_or(0, CheckpointId::bits);
         let ticks = (bits >> 80) << 12 | (bits >> 64) & 0xfff;
-        (ticks / 10) as i64 - GREGORIAN
+        (ticks / 10) as i64 - GREGORIAN_EPOCH_MICROS
     })
 }
 
-fn id(text: &str, at: RowContext<'_>) -> Result<CheckpointId, Error> {
-    text.parse().map_err(|_| at.unreadable(None, &format!("`{text}` is not a valid id")))
+fn id(text: &str, context: RowContext<'_>) -> Result<CheckpointId, Error> {
+    text.parse().map_err(|_| context.unreadable(None, &format!("`{text}` is not a valid id")))
 }
 
 /// Returns the changes between the values of two checkpoints; equal values are shared afterwards.

@@ -38,8 +38,8 @@ fn revive(value: Value) -> Value {
 
 fn is_message(map: &Value) -> bool {
     let path = map.get("id").and_then(Value::as_array);
-    let word = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned).unwrap_or_default();
-    let (first, last) = (word(path.and_then(|path| path.first())), word(path.and_then(|path| path.last())));
+    let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned).unwrap_or_default();
+    let (first, last) = (text(path.and_then(|path| path.first())), text(path.and_then(|path| path.last())));
     map.get("lc").is_some_and(Value::is_number)
         && map.get("type").and_then(Value::as_str) == Some("constructor")
         && matches!(first.as_str(), "langchain" | "langchain_core")

@@ -48,9 +48,9 @@ struct MsgpackReader<'a> {
 
 impl<'a> MsgpackReader<'a> {
     fn take(&mut self, length: usize) -> DecodeResult<&'a [u8]> {
-        let (taken, rest) = self.bytes.split_at_checked(length).ok_or("unexpected end of data")?;
+        let (bytes, rest) = self.bytes.split_at_checked(length).ok_or("unexpected end of data")?;
         self.bytes = rest;
-        Ok(taken)
+        Ok(bytes)
     }
 
     fn number<const N: usize>(&mut self) -> DecodeResult<[u8; N]> {

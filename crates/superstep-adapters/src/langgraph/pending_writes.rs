@@ -13,7 +13,7 @@ use superstep_core::json_reducer::as_overwrite;
 use superstep_core::machine::interrupt_id;
 use superstep_core::value::AnyValue;
 
-use super::channels::{ChannelUse, SourceTask, child_namespace, question, use_of};
+use super::channels::{ChannelUse, SourceTask, child_namespace, langgraph_interrupt_id, use_of};
 use super::convert::{Conversion, ConvertedCheckpoint};
 use super::rows::{RowContext, SourceWriteRow};
 
@@ -31,17 +31,17 @@ impl Conversion<'_> {
     /// Converts the pending writes of all checkpoints, subgraphs first, because parent graphs repeat their
     /// interrupts.
     pub(super) fn pending(&mut self) -> Result<()> {
-        let mut questions = InterruptsById::new();
-        let mut graphs: Vec<String> = self.lines.keys().cloned().collect();
+        let mut interrupts_by_id = InterruptsById::new();
+        let mut graphs: Vec<String> = self.histories.keys().cloned().collect();
         graphs.sort_by_key(|namespace| {
             std::cmp::Reverse(namespace.split('|').count() + usize::from(!namespace.is_empty()))
         });
         for namespace in graphs {
-            let mut items = self.lines.remove(&namespace).unwrap_or_default();
+            let mut items = self.histories.remove(&namespace).unwrap_or_default();
             for item in &mut items {
-                item.copied.pending = self.pending_entries(&namespace, item, &mut questions)?;
+                item.exported.pending = self.pending_entries(&namespace, item, &mut interrupts_by_id)?;
             }
-            self.lines.insert(namespace, items);
+            self.histories.insert(namespace, items);
         }
         Ok(())
     }
@@ -50,7 +50,7 @@ impl Conversion<'_> {
         &mut self,
         namespace: &str,
         item: &ConvertedCheckpoint,
-        questions: &mut InterruptsById,
+        interrupts_by_id: &mut InterruptsById,
     ) -> Result<Vec<PendingEntry>> {
         let mut groups: Vec<(&str, Vec<&SourceWriteRow>)> = Vec::new();
         for write in self.rows.writes_of(namespace, &item.id) {
@@ -62,20 +62,21 @@ impl Conversion<'_> {
         let mut pending = Vec::new();
         for (id, writes) in groups {
             match find(item, id, &writes) {
-                Some((task, ours)) => {
+                Some((task, task_id)) => {
                     let path = format!("{}:{id}", child_namespace(namespace, &task.node));
-                    let task_writes = TaskWrites::read(self.at_item(item), &writes)?;
-                    let here = self.paths.get(namespace).cloned().unwrap_or_default();
-                    let entries = task_writes.entries((&path, &here), (task, *ours), item, questions);
+                    let task_writes = TaskWrites::read(self.item_context(item), &writes)?;
+                    let converted_namespace = self.paths.get(namespace).cloned().unwrap_or_default();
+                    let entries =
+                        task_writes.entries((&path, &converted_namespace), (task, *task_id), item, interrupts_by_id);
                     pending.extend(entries.into_iter().map(|entry| PendingEntry {
-                        checkpoint: item.copied.checkpoint.id,
-                        task: *ours,
+                        checkpoint: item.exported.checkpoint.id,
+                        task: *task_id,
                         node: task.node.as_str().into(),
                         entry,
                     }));
                 }
                 None if item.is_last && !item.tasks.is_empty() && id != NULL_TASK_ID => {
-                    self.notes.push(format!(
+                    self.warnings.push(format!(
                         "checkpoint {}: skipped the writes of task {id}, which is not a next task",
                         item.id
                     ));
@@ -86,7 +87,7 @@ impl Conversion<'_> {
         Ok(pending)
     }
 
-    fn at_item<'b>(&'b self, item: &'b ConvertedCheckpoint) -> RowContext<'b> {
+    fn item_context<'b>(&'b self, item: &'b ConvertedCheckpoint) -> RowContext<'b> {
         RowContext { thread: &self.rows.thread, checkpoint: &item.id }
     }
 }
@@ -111,7 +112,7 @@ fn find<'a>(item: &'a ConvertedCheckpoint, id: &str, writes: &[&SourceWriteRow])
 /// The writes of one task.
 #[derive(Default)]
 struct TaskWrites {
-    answers: Vec<Value>,
+    resume_values: Vec<Value>,
     interrupts: Vec<Value>,
     error: Option<Value>,
     /// Writes to channels, if the task succeeded.
@@ -119,13 +120,13 @@ struct TaskWrites {
 }
 
 impl TaskWrites {
-    fn read(at: RowContext<'_>, writes: &[&SourceWriteRow]) -> Result<Self> {
+    fn read(context: RowContext<'_>, writes: &[&SourceWriteRow]) -> Result<Self> {
         let mut task_writes = Self::default();
         for write in writes {
-            let value = write.value.read().map_err(|reason| at.unreadable(Some(&write.channel), &reason))?;
+            let value = write.value.read().map_err(|reason| context.unreadable(Some(&write.channel), &reason))?;
             match (write.channel.as_str(), value) {
-                ("__resume__", Value::Array(answers)) => task_writes.answers = answers,
-                ("__resume__", answer) => task_writes.answers = vec![answer],
+                ("__resume__", Value::Array(values)) => task_writes.resume_values = values,
+                ("__resume__", value) => task_writes.resume_values = vec![value],
                 ("__interrupt__", Value::Array(interrupts)) => task_writes.interrupts = interrupts,
                 ("__interrupt__", interrupt) => task_writes.interrupts = vec![interrupt],
                 ("__error__", error) => task_writes.error = Some(error),
@@ -138,27 +139,27 @@ impl TaskWrites {
 
     fn entries(
         self,
-        (path, here): (&str, &CheckpointNamespace),
-        (task, ours): (&SourceTask, TaskId),
+        (path, converted_namespace): (&str, &CheckpointNamespace),
+        (task, task_id): (&SourceTask, TaskId),
         item: &ConvertedCheckpoint,
-        questions: &mut InterruptsById,
+        interrupts_by_id: &mut InterruptsById,
     ) -> Vec<TaskEntry> {
         let mut entries = Vec::new();
         for interrupt in &self.interrupts {
             let foreign = foreign_id(interrupt);
-            let nested = foreign.as_ref().and_then(|foreign| questions.get(foreign)).cloned();
+            let nested = foreign.as_ref().and_then(|foreign| interrupts_by_id.get(foreign)).cloned();
             let converted = nested.unwrap_or_else(|| {
                 let ordinal = self.ordinal(path, foreign.as_deref().unwrap_or_default());
-                to_interrupt(interrupt, (task, ours), here, ordinal)
+                to_interrupt(interrupt, (task, task_id), converted_namespace, ordinal)
             });
             if let Some(foreign) = foreign {
-                questions.insert(foreign, converted.clone());
+                interrupts_by_id.insert(foreign, converted.clone());
             }
             entries.push(TaskEntry::Interrupt(converted));
         }
-        let time = item.copied.checkpoint.time;
-        for (value, ordinal) in self.answers.into_iter().zip(0..) {
-            entries.push(TaskEntry::Resume(ResumeValue { id: interrupt_id(ours, ordinal), value, time }));
+        let time = item.exported.checkpoint.time;
+        for (value, ordinal) in self.resume_values.into_iter().zip(0..) {
+            entries.push(TaskEntry::Resume(ResumeValue { id: interrupt_id(task_id, ordinal), value, time }));
         }
         match (self.output, self.error) {
             // If the superstep is complete, the results of its tasks are in the next checkpoint.
@@ -172,10 +173,10 @@ impl TaskWrites {
     /// Returns the ordinal of an interrupt within its task. Since 1.2.20 the id depends on the ordinal; before, all
     /// interrupts of a task had the same id.
     fn ordinal(&self, path: &str, foreign: &str) -> u32 {
-        let answers = self.answers.len();
-        let named = (1..=answers).find(|candidate| question(path, *candidate) == foreign);
-        let is_over = self.output.is_some() && answers > 0;
-        named.unwrap_or(if is_over { answers - 1 } else { answers }) as u32
+        let resume_count = self.resume_values.len();
+        let matching = (1..=resume_count).find(|candidate| langgraph_interrupt_id(path, *candidate) == foreign);
+        let is_finished = self.output.is_some() && resume_count > 0;
+        matching.unwrap_or(if is_finished { resume_count - 1 } else { resume_count }) as u32
     }
 }
 
@@ -185,19 +186,19 @@ fn foreign_id(interrupt: &Value) -> Option<String> {
         return Some(id.to_owned());
     }
     let path: Option<Vec<&str>> = interrupt.get("ns")?.as_array()?.iter().map(Value::as_str).collect();
-    path.map(|path| question(&path.join("|"), 0))
+    path.map(|path| langgraph_interrupt_id(&path.join("|"), 0))
 }
 
 fn to_interrupt(
     interrupt: &Value,
-    (task, ours): (&SourceTask, TaskId),
-    here: &CheckpointNamespace,
+    (task, task_id): (&SourceTask, TaskId),
+    converted_namespace: &CheckpointNamespace,
     ordinal: u32,
 ) -> Interrupt {
     Interrupt {
-        id: interrupt_id(ours, ordinal),
+        id: interrupt_id(task_id, ordinal),
         node: task.node.as_str().into(),
-        namespace: here.clone(),
+        namespace: converted_namespace.clone(),
         name: "interrupt".to_owned(),
         value: interrupt.get("value").cloned().unwrap_or(Value::Null),
         resume_schema: interrupt.get("response_schema").filter(|schema| schema.is_object()).cloned(),
@@ -228,7 +229,7 @@ fn done(output: Vec<(String, Value)>, task: &SourceTask) -> StoredOutput {
                     value: AnyValue::json(value),
                 });
             }
-            ChannelUse::Join(..) | ChannelUse::Inner => {}
+            ChannelUse::Join(..) | ChannelUse::Internal => {}
         }
     }
     done
@@ -241,7 +242,7 @@ fn stored_task(node: &str, kind: TriggerKind, from: &SourceTask, send: Option<St
 
 fn failed(error: &Value, task: &SourceTask, item: &ConvertedCheckpoint) -> StoredError {
     let message = error.as_str().map_or_else(|| error.to_string(), str::to_owned);
-    let checkpoint = &item.copied.checkpoint;
+    let checkpoint = &item.exported.checkpoint;
     StoredError {
         code: ErrorCode::NodeFailed,
         message,

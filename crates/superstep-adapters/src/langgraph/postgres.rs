@@ -55,10 +55,10 @@ impl PostgresSource {
             config.connect_timeout(CONNECT_TIMEOUT);
         }
         let server = Self { config };
-        let line = server.line().await?;
+        let connection = server.open_connection().await?;
         let tables = "SELECT count(*) FROM (VALUES (to_regclass('checkpoints')), (to_regclass('checkpoint_blobs')), \
                       (to_regclass('checkpoint_writes'))) AS tables (name) WHERE name IS NOT NULL";
-        let table_count: i64 = line
+        let table_count: i64 = connection
             .client
             .query_one(tables, &[])
             .await
@@ -72,36 +72,37 @@ impl PostgresSource {
             .with_help("check that `checkpoints`, `checkpoint_blobs` and `checkpoint_writes` are in the search path"))
     }
 
-    async fn line(&self) -> Result<PgConnection> {
+    async fn open_connection(&self) -> Result<PgConnection> {
         let (client, connection) = self.config.connect(NoTls).await.map_err(|error| failed(&error))?;
         // The caller receives connection errors from its query.
         let task = tokio::spawn(async move { drop(connection.await) });
-        let line = PgConnection { client, task };
+        let connection = PgConnection { client, task };
         let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-        line.client.batch_execute(begin).await.map_err(|error| failed(&error))?;
-        Ok(line)
+        connection.client.batch_execute(begin).await.map_err(|error| failed(&error))?;
+        Ok(connection)
     }
 
     pub(super) async fn threads(&self) -> Result<Vec<String>> {
-        let rows = self.line().await?.client.query(THREADS, &[]).await;
+        let rows = self.open_connection().await?.client.query(THREADS, &[]).await;
         rows.map_err(|error| failed(&error))?.iter().map(|row| cell(row, 0)).collect()
     }
 
     pub(super) async fn read(&self, thread: &str) -> Result<ThreadRows> {
-        let line = self.line().await?;
-        let query =
-            async |statement: &str| line.client.query(statement, &[&thread]).await.map_err(|error| failed(&error));
+        let connection = self.open_connection().await?;
+        let query = async |statement: &str| {
+            connection.client.query(statement, &[&thread]).await.map_err(|error| failed(&error))
+        };
         let mut rows = ThreadRows { thread: thread.to_owned(), ..ThreadRows::default() };
         for row in query(CHECKPOINTS).await? {
             rows.checkpoints.push(checkpoint(thread, &row)?);
         }
         for row in query(BLOBS).await? {
-            let value = typed(&row, 3)?;
+            let value = encoded_value(&row, 3)?;
             rows.blobs.insert((cell(&row, 0)?, cell(&row, 1)?, cell(&row, 2)?), value);
         }
         for row in query(WRITES).await? {
             let (task, path, channel) = (cell(&row, 2)?, cell(&row, 3)?, cell(&row, 4)?);
-            let write = SourceWriteRow { task, path, channel, value: typed(&row, 5)? };
+            let write = SourceWriteRow { task, path, channel, value: encoded_value(&row, 5)? };
             rows.writes.entry((cell(&row, 0)?, cell(&row, 1)?)).or_default().push(write);
         }
         Ok(rows)
@@ -111,14 +112,14 @@ impl PostgresSource {
 fn checkpoint(thread: &str, row: &Row) -> Result<SourceCheckpointRow> {
     let id: String = cell(row, 1)?;
     let json = |column: usize| -> Result<Value> {
-        let at = RowContext { thread, checkpoint: &id };
-        serde_json::from_str(cell(row, column)?).map_err(|error| at.unreadable(None, &error.to_string()))
+        let context = RowContext { thread, checkpoint: &id };
+        serde_json::from_str(cell(row, column)?).map_err(|error| context.unreadable(None, &error.to_string()))
     };
     let (checkpoint, metadata) = (CheckpointBody::Parts(json(3)?), json(4)?);
     Ok(SourceCheckpointRow { namespace: cell(row, 0)?, id: id.clone(), parent: cell(row, 2)?, checkpoint, metadata })
 }
 
-fn typed(row: &Row, column: usize) -> Result<EncodedValue> {
+fn encoded_value(row: &Row, column: usize) -> Result<EncodedValue> {
     let (encoding, bytes): (Option<String>, Option<Vec<u8>>) = (cell(row, column)?, cell(row, column + 1)?);
     Ok(EncodedValue { encoding: encoding.unwrap_or_else(|| "json".to_owned()), bytes: bytes.unwrap_or_default() })
 }

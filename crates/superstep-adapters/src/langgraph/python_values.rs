@@ -48,7 +48,7 @@ fn from_single_arg(name: &str, argument: Value) -> Value {
 
 fn from_args(module: &str, name: &str, arguments: Value) -> Value {
     let number = |index: usize| arguments.get(index).and_then(Value::as_i64);
-    let plain = match (module, name) {
+    let converted = match (module, name) {
         ("datetime", "timedelta") => number(0).zip(number(1)).zip(number(2)).and_then(duration),
         ("datetime", "date") => number(0)
             .zip(number(1))
@@ -59,7 +59,7 @@ fn from_args(module: &str, name: &str, arguments: Value) -> Value {
         ("langgraph.types", "Send") => send(&arguments),
         _ => None,
     };
-    plain.unwrap_or(arguments)
+    converted.unwrap_or(arguments)
 }
 
 /// Formats a duration as ISO 8601 in seconds.
@@ -121,16 +121,16 @@ fn from_pydantic(module: &str, fields: Value) -> Value {
 
 /// Converts the fields of a message; returns the fields unchanged if they are not a known message.
 pub(super) fn message(fields: Value) -> Value {
-    let Value::Object(mut present) = fields.clone() else { return fields };
+    let Value::Object(mut map) = fields.clone() else { return fields };
     // LangChain writes all keys, most of them without a value.
     let has_no_value = |key: &str, value: &Value| match value {
         Value::Null => true,
         Value::Array(items) => key == "invalid_tool_calls" && items.is_empty(),
         _ => false,
     };
-    present.retain(|key, value| !has_no_value(key, value));
-    let read = Message::try_from(Value::Object(present)).ok();
-    read.and_then(|message| serde_json::to_value(message).ok()).unwrap_or(fields)
+    map.retain(|key, value| !has_no_value(key, value));
+    let parsed = Message::try_from(Value::Object(map)).ok();
+    parsed.and_then(|message| serde_json::to_value(message).ok()).unwrap_or(fields)
 }
 
 /// Converts a numpy array to nested lists.
@@ -147,44 +147,46 @@ fn array(parts: Value, depth: usize) -> DecodeResult<Value> {
         return Err(format!("a numpy array has {} dimensions", shape.len()));
     }
     let width = kind.get(2..).and_then(|width| width.parse().ok()).unwrap_or(0_usize);
-    let needed = shape.iter().try_fold(width, |length, side| length.checked_mul(*side));
+    let expected_bytes = shape.iter().try_fold(width, |length, dimension| length.checked_mul(*dimension));
     if width == 0 || number(kind, &[0; 16][..width.min(16)]).is_none() {
         return Err(format!("a numpy array has the unsupported element type `{kind}`"));
     }
     // An array without elements could have sides of any length, which would all be written.
-    let sides = shape.iter().try_fold(1_usize, |product, side| product.checked_mul((*side).max(1)));
-    if sides.is_none_or(|sides| sides > bytes.len().max(1 << 16)) {
+    let dimension_product =
+        shape.iter().try_fold(1_usize, |product, dimension| product.checked_mul((*dimension).max(1)));
+    if dimension_product.is_none_or(|dimension_product| dimension_product > bytes.len().max(1 << 16)) {
         return Err("the dimensions of a numpy array exceed its data".to_owned());
     }
-    if needed != Some(bytes.len()) {
-        let needed = needed.map_or_else(|| "more than the maximum".to_owned(), |needed| needed.to_string());
-        return Err(format!("a numpy array has {} bytes, but its shape requires {needed}", bytes.len()));
+    if expected_bytes != Some(bytes.len()) {
+        let expected_bytes = expected_bytes
+            .map_or_else(|| "more than the maximum".to_owned(), |expected_bytes| expected_bytes.to_string());
+        return Err(format!("a numpy array has {} bytes, but its shape requires {expected_bytes}", bytes.len()));
     }
-    let mut steps = vec![width; shape.len()];
-    let inward: Vec<usize> = if order == "F" { (0..shape.len()).collect() } else { (0..shape.len()).rev().collect() };
-    for pair in inward.windows(2) {
-        steps[pair[1]] = steps[pair[0]] * shape[pair[0]];
+    let mut strides = vec![width; shape.len()];
+    let axes: Vec<usize> = if order == "F" { (0..shape.len()).collect() } else { (0..shape.len()).rev().collect() };
+    for pair in axes.windows(2) {
+        strides[pair[1]] = strides[pair[0]] * shape[pair[0]];
     }
-    Ok(side(&shape, &steps, 0, &|at| number(kind, bytes.get(at..at + width)?)))
+    Ok(nested_list(&shape, &strides, 0, &|offset| number(kind, bytes.get(offset..offset + width)?)))
 }
 
-fn side(shape: &[usize], steps: &[usize], at: usize, element: &dyn Fn(usize) -> Option<Value>) -> Value {
-    match (shape.split_first(), steps.split_first()) {
-        (Some((length, shape)), Some((step, steps))) => {
-            (0..*length).map(|index| side(shape, steps, at + index * step, element)).collect()
+fn nested_list(shape: &[usize], strides: &[usize], offset: usize, element: &dyn Fn(usize) -> Option<Value>) -> Value {
+    match (shape.split_first(), strides.split_first()) {
+        (Some((length, shape)), Some((stride, strides))) => {
+            (0..*length).map(|index| nested_list(shape, strides, offset + index * stride, element)).collect()
         }
-        _ => element(at).unwrap_or(Value::Null),
+        _ => element(offset).unwrap_or(Value::Null),
     }
 }
 
 /// Decodes one element by numpy's type string: byte order, kind, width.
 fn number(kind: &str, bytes: &[u8]) -> Option<Value> {
-    let is_big = kind.starts_with('>');
+    let is_big_endian = kind.starts_with('>');
     let mut ordered = [0_u8; 8];
     let length = bytes.len();
     let target = ordered.get_mut(8 - length.min(8)..).filter(|_| length <= 8)?;
     target.copy_from_slice(bytes);
-    if !is_big {
+    if !is_big_endian {
         target.reverse();
     }
     let bits = u64::from_be_bytes(ordered);

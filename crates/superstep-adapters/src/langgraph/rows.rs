@@ -69,9 +69,9 @@ impl ThreadRows {
 
     /// Decodes a checkpoint with the values of its channels.
     pub(super) fn read(&self, row: &SourceCheckpointRow) -> Result<Map<String, Value>, Error> {
-        let at = RowContext { thread: &self.thread, checkpoint: &row.id };
+        let context = RowContext { thread: &self.thread, checkpoint: &row.id };
         let mut checkpoint = match &row.checkpoint {
-            CheckpointBody::Full(typed) => typed.read().map_err(|reason| at.unreadable(None, &reason))?,
+            CheckpointBody::Full(value) => value.read().map_err(|reason| context.unreadable(None, &reason))?,
             CheckpointBody::Parts(value) => value.clone(),
         };
         let versions = checkpoint.get("channel_versions").and_then(Value::as_object).cloned().unwrap_or_default();
@@ -80,16 +80,16 @@ impl ThreadRows {
             let version = version.as_str().map_or_else(|| version.to_string(), str::to_owned);
             let Some(blob) = self.blobs.get(&(row.namespace.clone(), channel.clone(), version)) else { continue };
             if blob.encoding != "empty" {
-                let value = blob.read().map_err(|reason| at.unreadable(Some(&channel), &reason))?;
+                let value = blob.read().map_err(|reason| context.unreadable(Some(&channel), &reason))?;
                 blob_values.insert(channel, value);
             }
         }
         let Some(map) = checkpoint.as_object_mut() else {
-            return Err(at.unreadable(None, "the checkpoint is not a map"));
+            return Err(context.unreadable(None, "the checkpoint is not a map"));
         };
         let values = map.entry("channel_values").or_insert_with(|| Map::new().into());
         let Some(values) = values.as_object_mut() else {
-            return Err(at.unreadable(None, "the channel values are not a map"));
+            return Err(context.unreadable(None, "the channel values are not a map"));
         };
         values.append(&mut blob_values);
         Ok(std::mem::take(map))

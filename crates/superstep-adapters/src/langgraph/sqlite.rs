@@ -9,7 +9,7 @@ use superstep_core::error::{Error, ErrorCode, Result};
 use super::rows::{CheckpointBody, EncodedValue, RowContext, SourceCheckpointRow, SourceWriteRow, ThreadRows};
 
 /// Time to wait for a process that writes.
-const BUSY: Duration = Duration::from_secs(5);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(super) struct SqliteSource {
     path: PathBuf,
@@ -31,15 +31,15 @@ impl SqliteSource {
             .with_help("use a file with the tables `checkpoints` and `writes`"))
     }
 
-    fn with_connection<T>(&self, question: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
+    fn with_connection<T>(&self, query: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let answer = Connection::open_with_flags(&self.path, flags).and_then(|connection| {
-            connection.busy_timeout(BUSY)?;
+        let result = Connection::open_with_flags(&self.path, flags).and_then(|connection| {
+            connection.busy_timeout(BUSY_TIMEOUT)?;
             // One read transaction, so that all rows belong to one state.
             connection.execute_batch("BEGIN")?;
-            question(&connection)
+            query(&connection)
         });
-        answer.map_err(|error| {
+        result.map_err(|error| {
             let message = format!("`{}` cannot be read: {error}", self.path.display());
             Error::new(ErrorCode::InputInvalid, message).with_help("nothing was imported; the file is unchanged")
         })
@@ -76,9 +76,9 @@ impl SqliteSource {
         let mut rows = ThreadRows { thread: thread.to_owned(), ..ThreadRows::default() };
         for (mut row, metadata) in checkpoints {
             if !metadata.is_empty() {
-                let at = RowContext { thread, checkpoint: &row.id };
+                let context = RowContext { thread, checkpoint: &row.id };
                 row.metadata = serde_json::from_slice(&metadata)
-                    .map_err(|error| at.unreadable(None, &format!("the metadata cannot be read: {error}")))?;
+                    .map_err(|error| context.unreadable(None, &format!("the metadata cannot be read: {error}")))?;
             }
             rows.checkpoints.push(row);
         }

@@ -21,7 +21,7 @@ pub(super) enum AddressPolicy {
 }
 
 impl AddressPolicy {
-    fn has(self, address: IpAddr) -> bool {
+    fn permits(self, address: IpAddr) -> bool {
         match self {
             Self::Any => true,
             Self::Loopback => address.is_loopback(),
@@ -52,28 +52,28 @@ pub(super) fn check(address: &str, allowed: &[String]) -> Result<(Url, AddressPo
     let port = url.port_or_known_default().unwrap_or_default();
     let is_allowed = allowed.iter().any(|entry| *entry == host || *entry == format!("{host}:{port}"));
     let literal: Option<IpAddr> = host.parse().ok();
-    let reach = match literal {
+    let policy = match literal {
         _ if is_allowed => AddressPolicy::Any,
         Some(address) if address.is_loopback() => AddressPolicy::Loopback,
         None if host == "localhost" => AddressPolicy::Loopback,
         _ => AddressPolicy::Public,
     };
-    if literal.is_some_and(|address| !reach.has(address)) {
+    if literal.is_some_and(|address| !policy.permits(address)) {
         return Err(policy_error("the address is private; allow the host to use it"));
     }
-    if reach == AddressPolicy::Public && url.scheme() == "http" {
+    if policy == AddressPolicy::Public && url.scheme() == "http" {
         return Err(policy_error("the connection is not encrypted; use `https`, or allow the host"));
     }
-    Ok((url, reach))
+    Ok((url, policy))
 }
 
 /// Resolves host names, and fails unless all resolved addresses are permitted.
 impl Resolve for AddressPolicy {
     fn resolve(&self, name: Name) -> Resolving {
-        let reach = *self;
+        let policy = *self;
         Box::pin(async move {
             let addresses: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            if let Some(forbidden) = addresses.iter().find(|address| !reach.has(address.ip())) {
+            if let Some(forbidden) = addresses.iter().find(|address| !policy.permits(address.ip())) {
                 return Err(format!("`{}` resolves to {}, which is not allowed", name.as_str(), forbidden.ip()).into());
             }
             Ok(Box::new(addresses.into_iter()) as Addrs)
@@ -94,15 +94,15 @@ pub fn is_public(address: IpAddr) -> bool {
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let [first, second, third, _] = address.octets();
     let is_shared = first == 100 && (64..128).contains(&second);
-    let is_measured = first == 198 && (18..20).contains(&second);
-    let is_protocol = (first, second, third) == (192, 0, 0);
+    let is_benchmarking = first == 198 && (18..20).contains(&second);
+    let is_protocol_assignment = (first, second, third) == (192, 0, 0);
     !(address.is_private()
         || address.is_loopback()
         || address.is_link_local()
         || address.is_documentation()
         || is_shared
-        || is_measured
-        || is_protocol
+        || is_benchmarking
+        || is_protocol_assignment
         // "This network", multicast and reserved addresses.
         || first == 0
         || first >= 224)
@@ -124,9 +124,9 @@ mod tests {
     /// R-FWK-84: HTTPS for public hosts, any scheme for this machine, other hosts only if allowed.
     #[test]
     fn addresses_are_restricted_by_policy() {
-        let reach = |address: &str, allowed: &[&str]| {
+        let policy = |address: &str, allowed: &[&str]| {
             let allowed: Vec<String> = allowed.iter().map(ToString::to_string).collect();
-            check(address, &allowed).map(|(_, reach)| reach).ok()
+            check(address, &allowed).map(|(_, policy)| policy).ok()
         };
         for (address, expected) in [
             ("https://tools.example.com/mcp", Some(AddressPolicy::Public)),
@@ -142,11 +142,11 @@ mod tests {
             ("file:///etc/passwd", None),
             ("tools", None),
         ] {
-            assert_eq!(reach(address, &[]), expected, "{address}");
+            assert_eq!(policy(address, &[]), expected, "{address}");
         }
-        assert_eq!(reach("http://10.0.0.1:81/mcp", &["10.0.0.1:81"]), Some(AddressPolicy::Any));
-        assert_eq!(reach("http://10.0.0.1:82/mcp", &["10.0.0.1:81"]), None);
-        assert_eq!(reach("http://tools.internal/mcp", &["tools.internal"]), Some(AddressPolicy::Any));
+        assert_eq!(policy("http://10.0.0.1:81/mcp", &["10.0.0.1:81"]), Some(AddressPolicy::Any));
+        assert_eq!(policy("http://10.0.0.1:82/mcp", &["10.0.0.1:81"]), None);
+        assert_eq!(policy("http://tools.internal/mcp", &["tools.internal"]), Some(AddressPolicy::Any));
     }
 
     /// R-FWK-84: private and reserved addresses are not public.

@@ -34,12 +34,12 @@ impl Resource {
         self
     }
 
-    pub(super) fn read(resource: rmcp::model::Resource) -> Self {
+    pub(super) fn from_rmcp(resource: rmcp::model::Resource) -> Self {
         let rmcp::model::Resource { uri, name, description, mime_type, .. } = resource;
         Self { uri, name, description, mime_type }
     }
 
-    pub(super) fn written(&self) -> rmcp::model::Resource {
+    pub(super) fn to_rmcp(&self) -> rmcp::model::Resource {
         let mut resource = rmcp::model::Resource::new(&self.uri, &self.name);
         resource.description.clone_from(&self.description);
         resource.mime_type.clone_from(&self.mime_type);
@@ -101,7 +101,7 @@ impl Prompt {
         self
     }
 
-    pub(super) fn read(prompt: rmcp::model::Prompt) -> Self {
+    pub(super) fn from_rmcp(prompt: rmcp::model::Prompt) -> Self {
         let arguments = prompt.arguments.unwrap_or_default().into_iter().map(|argument| PromptArgument {
             name: argument.name,
             description: argument.description,
@@ -110,11 +110,11 @@ impl Prompt {
         Self { name: prompt.name, description: prompt.description, arguments: arguments.collect() }
     }
 
-    pub(super) fn written(&self) -> rmcp::model::Prompt {
+    pub(super) fn to_rmcp(&self) -> rmcp::model::Prompt {
         let arguments = self.arguments.iter().map(|argument| {
-            let mut written = rmcp::model::PromptArgument::new(&argument.name).with_required(argument.is_required);
-            written.description.clone_from(&argument.description);
-            written
+            let mut converted = rmcp::model::PromptArgument::new(&argument.name).with_required(argument.is_required);
+            converted.description.clone_from(&argument.description);
+            converted
         });
         rmcp::model::Prompt::new(&self.name, self.description.as_ref(), Some(arguments.collect()))
     }

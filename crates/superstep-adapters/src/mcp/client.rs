@@ -126,11 +126,11 @@ impl McpClient {
             return Ok(Vec::new());
         }
         let to_request = |page| ClientRequest::ListResourcesRequest(ListResourcesRequest::with_param(page));
-        let read = |answer| match answer {
+        let read = |response| match response {
             ServerResult::ListResourcesResult(list) => Some((list.resources, list.next_cursor)),
             _ => None,
         };
-        Ok(self.pages(to_request, read).await?.into_iter().map(Resource::read).collect())
+        Ok(self.pages(to_request, read).await?.into_iter().map(Resource::from_rmcp).collect())
     }
 
     /// Reads a resource: texts, and files in base64.
@@ -140,8 +140,8 @@ impl McpClient {
     pub async fn read_resource(&self, uri: impl Into<String>) -> Result<Vec<ContentPart>> {
         let params = ReadResourceRequestParams::new(uri);
         let request = ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params));
-        let answer = self.connection.request(request, &ToolProgress::default()).await?;
-        let ServerResult::ReadResourceResult(read) = answer else {
+        let response = self.connection.request(request, &ToolProgress::default()).await?;
+        let ServerResult::ReadResourceResult(read) = response else {
             return Err(self.unexpected_response("resources/read"));
         };
         let values = read.contents.into_iter().map(|contents| serde_json::to_value(contents).unwrap_or_default());
@@ -157,11 +157,11 @@ impl McpClient {
             return Ok(Vec::new());
         }
         let to_request = |page| ClientRequest::ListPromptsRequest(ListPromptsRequest::with_param(page));
-        let read = |answer| match answer {
+        let read = |response| match response {
             ServerResult::ListPromptsResult(list) => Some((list.prompts, list.next_cursor)),
             _ => None,
         };
-        Ok(self.pages(to_request, read).await?.into_iter().map(Prompt::read).collect())
+        Ok(self.pages(to_request, read).await?.into_iter().map(Prompt::from_rmcp).collect())
     }
 
     /// Requests the messages of a prompt with these arguments.
@@ -195,9 +195,9 @@ impl McpClient {
             let hash = tool::tools_hash(&listed);
             if hash != pin.tools_hash {
                 let server = self.connection.server();
-                let fact = format!("the tools of the MCP server `{server}` differ from the pinned list");
+                let message = format!("the tools of the MCP server `{server}` differ from the pinned list");
                 let help = format!("review the tools, then pin `{hash}` to approve them");
-                return Err(Error::new(ErrorCode::PolicyRefused, fact).with_help(help));
+                return Err(Error::new(ErrorCode::PolicyRefused, message).with_help(help));
             }
             pin.verified.store(generation, Ordering::Release);
         }
@@ -209,7 +209,7 @@ impl McpClient {
             return Ok(Vec::new());
         }
         let to_request = |page| ClientRequest::ListToolsRequest(ListToolsRequest::with_param(page));
-        let read = |answer| match answer {
+        let read = |response| match response {
             ServerResult::ListToolsResult(list) => Some((list.tools, list.next_cursor)),
             _ => None,
         };
@@ -226,8 +226,8 @@ impl McpClient {
         for _ in 0..MAX_LIST_ENTRIES {
             let request = to_request(PaginatedRequestParams::default().with_cursor(cursor.clone()));
             let method = request.method().to_owned();
-            let answer = self.connection.request(request, &ToolProgress::default()).await?;
-            let (page, next) = read(answer).ok_or_else(|| self.unexpected_response(&method))?;
+            let response = self.connection.request(request, &ToolProgress::default()).await?;
+            let (page, next) = read(response).ok_or_else(|| self.unexpected_response(&method))?;
             all.extend(page);
             if next.is_none() {
                 return Ok(all);
@@ -238,12 +238,12 @@ impl McpClient {
             }
             cursor = next;
         }
-        let problem = format!("returned an endless list, or more than {MAX_LIST_ENTRIES} entries");
-        Err(error::server_error(self.connection.server(), problem))
+        let reason = format!("returned an endless list, or more than {MAX_LIST_ENTRIES} entries");
+        Err(error::server_error(self.connection.server(), reason))
     }
 
     fn generation(&self) -> u64 {
-        self.connection.watch().generation()
+        self.connection.notifications().generation()
     }
 
     fn unexpected_response(&self, method: &str) -> Error {
@@ -281,10 +281,10 @@ impl McpToolSource {
     /// Returns the errors of [`McpClient::tools`].
     pub async fn tools(&self) -> Result<Vec<SharedTool>> {
         let capabilities = self.client.connection.capabilities().await?;
-        let says_so = capabilities.tools.and_then(|tools| tools.list_changed).unwrap_or_default();
+        let announces_changes = capabilities.tools.and_then(|tools| tools.list_changed).unwrap_or_default();
         let generation = self.client.generation();
         let cached = self.cache.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some(cached) = cached.filter(|cached| says_so && cached.generation == generation) {
+        if let Some(cached) = cached.filter(|cached| announces_changes && cached.generation == generation) {
             return Ok(cached.tools);
         }
         let tools = self.client.tools().await?;

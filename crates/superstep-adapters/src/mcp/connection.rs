@@ -33,8 +33,8 @@ pub(super) struct Connection {
     server: String,
     timeout: Duration,
     transport_kind: TransportKind,
-    watch: Arc<Notifications>,
-    link: Mutex<Option<Session>>,
+    notifications: Arc<Notifications>,
+    session: Mutex<Option<Session>>,
 }
 
 /// Transport of the connection.
@@ -42,7 +42,7 @@ enum TransportKind {
     /// A pipe, which cannot be opened again.
     Pipe(Arc<ServerDiagnostics>),
     /// Streamable HTTP.
-    Web(Box<HttpEndpoint>),
+    Http(Box<HttpEndpoint>),
 }
 
 type Session = RunningService<RoleClient, ClientHandlerImpl>;
@@ -52,8 +52,8 @@ struct ClientHandlerImpl;
 
 impl ClientHandler for ClientHandlerImpl {
     fn get_info(&self) -> ClientConfig {
-        let us = Implementation::new("superstep", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(ClientCapabilities::default(), us)
+        let implementation = Implementation::new("superstep", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(ClientCapabilities::default(), implementation)
     }
 }
 
@@ -67,11 +67,16 @@ impl Connection {
         R: AsyncRead + Unpin + Send + 'static,
         W: AsyncWrite + Unpin + Send + 'static,
     {
-        let transport_kind = TransportKind::Pipe(Arc::clone(pipe.notes()));
-        let connection =
-            Self { server: server.to_owned(), timeout, transport_kind, watch: Arc::default(), link: Mutex::default() };
-        let link = Box::pin(connection.initialize(pipe)).await?;
-        *connection.link.lock().await = Some(link);
+        let transport_kind = TransportKind::Pipe(Arc::clone(pipe.diagnostics()));
+        let connection = Self {
+            server: server.to_owned(),
+            timeout,
+            transport_kind,
+            notifications: Arc::default(),
+            session: Mutex::default(),
+        };
+        let session = Box::pin(connection.initialize(pipe)).await?;
+        *connection.session.lock().await = Some(session);
         Ok(Arc::new(connection))
     }
 
@@ -79,9 +84,10 @@ impl Connection {
     ///
     /// # Errors
     /// Returns the errors of [`Connection::stdio`], and an error if the address is not permitted.
-    pub(super) async fn http(timeout: Duration, remote: HttpEndpoint) -> Result<Arc<Self>> {
-        let (server, transport_kind) = (remote.name(), TransportKind::Web(Box::new(remote)));
-        let connection = Self { server, timeout, transport_kind, watch: Arc::default(), link: Mutex::default() };
+    pub(super) async fn http(timeout: Duration, endpoint: HttpEndpoint) -> Result<Arc<Self>> {
+        let (server, transport_kind) = (endpoint.name(), TransportKind::Http(Box::new(endpoint)));
+        let connection =
+            Self { server, timeout, transport_kind, notifications: Arc::default(), session: Mutex::default() };
         connection.peer().await?;
         Ok(Arc::new(connection))
     }
@@ -92,8 +98,8 @@ impl Connection {
     }
 
     /// Returns the notifications of the server.
-    pub(super) fn watch(&self) -> &Notifications {
-        &self.watch
+    pub(super) fn notifications(&self) -> &Notifications {
+        &self.notifications
     }
 
     /// Returns the capabilities that the server announced.
@@ -115,14 +121,15 @@ impl Connection {
         let outcome =
             tokio::time::timeout(self.timeout, Box::pin(self.send_and_receive(&peer, request, progress))).await;
         match outcome {
-            Ok(Ok(answer)) => Ok(answer),
+            Ok(Ok(response)) => Ok(response),
             Ok(Err(error)) => {
                 if matches!(error, ServiceError::TransportClosed | ServiceError::TransportSend(_)) {
                     self.mark_disconnected().await;
                 }
                 let failure = error::from_service_error(&self.server, &error, &self.diagnostics_suffix());
                 Err(failure.with_retryable(
-                    matches!(self.transport_kind, TransportKind::Web(_)) && !matches!(error, ServiceError::McpError(_)),
+                    matches!(self.transport_kind, TransportKind::Http(_))
+                        && !matches!(error, ServiceError::McpError(_)),
                 ))
             }
             Err(_) => Err(error::timeout_error(&self.server, &method, self.timeout, &self.diagnostics_suffix())),
@@ -137,59 +144,59 @@ impl Connection {
     ) -> Result<ServerResult, ServiceError> {
         let handle = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await?;
         let mut guard = PendingRequestGuard { peer, request: Some(handle.id.clone()) };
-        let answer = self.answer(handle, progress).await;
+        let response = self.receive_response(handle, progress).await;
         guard.request = None;
-        answer
+        response
     }
 
-    async fn answer(
+    async fn receive_response(
         &self,
         handle: RequestHandle<RoleClient>,
         progress: &ToolProgress,
     ) -> Result<ServerResult, ServiceError> {
-        let following =
-            if progress.has_listener() { self.watch.subscribe_progress(&handle.progress_token) } else { None };
-        let Some(mut following) = following else { return handle.await_response().await };
-        let mut answer = pin!(handle.await_response());
-        let answer = loop {
+        let progress_receiver =
+            if progress.has_listener() { self.notifications.subscribe_progress(&handle.progress_token) } else { None };
+        let Some(mut progress_receiver) = progress_receiver else { return handle.await_response().await };
+        let mut response = pin!(handle.await_response());
+        let response = loop {
             tokio::select! {
                 biased;
-                Some(update) = following.next() => progress.send(update).await,
-                answer = &mut answer => break answer,
+                Some(update) = progress_receiver.next() => progress.send(update).await,
+                response = &mut response => break response,
             }
         };
-        while let Some(update) = following.waiting() {
+        while let Some(update) = progress_receiver.try_next() {
             progress.send(update).await;
         }
-        answer
+        response
     }
 
     /// Returns the peer, after connecting again if the transport allows that.
     async fn peer(&self) -> Result<Peer<RoleClient>> {
-        let mut link = self.link.lock().await;
-        if let Some(link) = link.as_ref().filter(|link| !link.is_transport_closed()) {
-            return Ok(link.peer().clone());
+        let mut current = self.session.lock().await;
+        if let Some(session) = current.as_ref().filter(|session| !session.is_transport_closed()) {
+            return Ok(session.peer().clone());
         }
-        let TransportKind::Web(remote) = &self.transport_kind else {
+        let TransportKind::Http(endpoint) = &self.transport_kind else {
             return Err(error::disconnected_error(&self.server, &self.diagnostics_suffix()));
         };
-        let session = Box::pin(self.initialize(remote.transport()?)).await?;
+        let session = Box::pin(self.initialize(endpoint.transport()?)).await?;
         // The server may be a different one, so cached lists are outdated.
-        self.watch.tools_changed();
-        Ok(link.insert(session).peer().clone())
+        self.notifications.tools_changed();
+        Ok(current.insert(session).peer().clone())
     }
 
     /// Performs the MCP initialization.
     async fn initialize<T: Transport<RoleClient> + 'static>(&self, transport: T) -> Result<Session> {
-        let transport = ObservedTransport { transport, watch: Arc::clone(&self.watch) };
+        let transport = ObservedTransport { transport, notifications: Arc::clone(&self.notifications) };
         match tokio::time::timeout(self.timeout, ClientHandlerImpl.serve(transport)).await {
-            Ok(Ok(link)) => Ok(link),
+            Ok(Ok(session)) => Ok(session),
             Ok(Err(error)) => {
-                if let TransportKind::Pipe(notes) = &self.transport_kind {
-                    notes.wait_for_stderr().await;
+                if let TransportKind::Pipe(diagnostics) = &self.transport_kind {
+                    diagnostics.wait_for_stderr().await;
                 }
                 let failure = error::from_initialize_error(&self.server, &error, &self.diagnostics_suffix());
-                Err(failure.with_retryable(matches!(self.transport_kind, TransportKind::Web(_))))
+                Err(failure.with_retryable(matches!(self.transport_kind, TransportKind::Http(_))))
             }
             Err(_) => Err(error::timeout_error(&self.server, "initialize", self.timeout, &self.diagnostics_suffix())),
         }
@@ -197,15 +204,15 @@ impl Connection {
 
     /// Drops a lost HTTP connection, so that the next request connects again.
     async fn mark_disconnected(&self) {
-        if let TransportKind::Web(_) = self.transport_kind {
-            *self.link.lock().await = None;
+        if let TransportKind::Http(_) = self.transport_kind {
+            *self.session.lock().await = None;
         }
     }
 
     fn diagnostics_suffix(&self) -> String {
         match &self.transport_kind {
-            TransportKind::Pipe(notes) => notes.message_suffix(),
-            TransportKind::Web(_) => String::new(),
+            TransportKind::Pipe(diagnostics) => diagnostics.message_suffix(),
+            TransportKind::Http(_) => String::new(),
         }
     }
 }

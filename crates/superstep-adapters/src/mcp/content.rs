@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use superstep_core::message::{Content, ContentPart, Media, MediaSource};
 
 /// MIME type of content without one.
-const BYTES: &str = "application/octet-stream";
+const DEFAULT_MIME_TYPE: &str = "application/octet-stream";
 
 /// Converts blocks to message content. If all blocks are plain text, they become one text with a line for each.
 pub(super) fn read(blocks: Vec<Value>) -> Content {
@@ -35,11 +35,13 @@ pub(super) fn part(block: Value) -> ContentPart {
 fn parse_block(fields: &Map<String, Value>) -> Option<ContentPart> {
     let text = |key: &str| fields.get(key).and_then(Value::as_str);
     match text("type")? {
-        "text" => Some(ContentPart::Text { text: text("text")?.to_owned(), extra: rest(fields, &["type", "text"]) }),
+        "text" => {
+            Some(ContentPart::Text { text: text("text")?.to_owned(), extra: unknown_fields(fields, &["type", "text"]) })
+        }
         "resource" => resource(fields.get("resource")?),
         kind @ ("image" | "audio") => {
             let mut media = Media::base64(text("data")?, text("mimeType")?);
-            media.extra = rest(fields, &["type", "data", "mimeType"]);
+            media.extra = unknown_fields(fields, &["type", "data", "mimeType"]);
             Some(if kind == "image" { ContentPart::Image(media) } else { ContentPart::Audio(media) })
         }
         _ => None,
@@ -51,16 +53,16 @@ pub(super) fn resource(resource: &Value) -> Option<ContentPart> {
     let fields = resource.as_object()?;
     let text = |key: &str| fields.get(key).and_then(Value::as_str);
     let mut extra = BTreeMap::from([("uri".to_owned(), json!(text("uri")?))]);
-    if let Some(text_of_it) = text("text") {
+    if let Some(content) = text("text") {
         extra.extend(text("mimeType").map(|kind| ("mime_type".to_owned(), json!(kind))));
-        return Some(ContentPart::Text { text: text_of_it.to_owned(), extra });
+        return Some(ContentPart::Text { text: content.to_owned(), extra });
     }
-    let mut media = Media::base64(text("blob")?, text("mimeType").unwrap_or(BYTES));
+    let mut media = Media::base64(text("blob")?, text("mimeType").unwrap_or(DEFAULT_MIME_TYPE));
     media.extra = extra;
     Some(ContentPart::File(media))
 }
 
-fn rest(fields: &Map<String, Value>, known_keys: &[&str]) -> BTreeMap<String, Value> {
+fn unknown_fields(fields: &Map<String, Value>, known_keys: &[&str]) -> BTreeMap<String, Value> {
     let unknown = fields.iter().filter(|(key, _)| !known_keys.contains(&key.as_str()));
     unknown.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
@@ -85,10 +87,10 @@ pub(super) fn block(part: &ContentPart) -> ContentBlock {
         }
         ContentPart::File(Media { source: MediaSource::Base64(data), mime_type, extra }) => {
             let contents = ResourceContents::blob(data, address(extra, "file:///unnamed"));
-            let contents = contents.with_mime_type(mime_type.as_deref().unwrap_or(BYTES));
+            let contents = contents.with_mime_type(mime_type.as_deref().unwrap_or(DEFAULT_MIME_TYPE));
             ContentBlock::Resource(EmbeddedResource::new(contents))
         }
-        ContentPart::Image(media) | ContentPart::Audio(media) | ContentPart::File(media) => link(media),
+        ContentPart::Image(media) | ContentPart::Audio(media) | ContentPart::File(media) => resource_link(media),
         other => {
             let value = serde_json::to_value(other).unwrap_or_default();
             serde_json::from_value(value.clone()).unwrap_or_else(|_| ContentBlock::text(value.to_string()))
@@ -97,7 +99,7 @@ pub(super) fn block(part: &ContentPart) -> ContentBlock {
 }
 
 /// Returns a link to media that is not embedded.
-fn link(media: &Media) -> ContentBlock {
+fn resource_link(media: &Media) -> ContentBlock {
     let (MediaSource::Url(url) | MediaSource::Base64(url)) = &media.source;
     let mut resource = Resource::new(url, url);
     resource.mime_type.clone_from(&media.mime_type);
@@ -111,7 +113,7 @@ pub(super) fn contents(uri: &str, mime_type: Option<&str>, part: &ContentPart) -
         ContentPart::Image(media) | ContentPart::Audio(media) | ContentPart::File(media) => {
             let (MediaSource::Base64(data) | MediaSource::Url(data)) = &media.source;
             let contents = ResourceContents::blob(data, uri);
-            contents.with_mime_type(media.mime_type.as_deref().or(mime_type).unwrap_or(BYTES))
+            contents.with_mime_type(media.mime_type.as_deref().or(mime_type).unwrap_or(DEFAULT_MIME_TYPE))
         }
         other => ResourceContents::text(serde_json::to_string(other).unwrap_or_default(), uri),
     };
@@ -121,8 +123,8 @@ pub(super) fn contents(uri: &str, mime_type: Option<&str>, part: &ContentPart) -
     }
 }
 
-fn address<'a>(extra: &'a BTreeMap<String, Value>, otherwise: &'a str) -> &'a str {
-    extra.get("uri").and_then(Value::as_str).unwrap_or(otherwise)
+fn address<'a>(extra: &'a BTreeMap<String, Value>, default: &'a str) -> &'a str {
+    extra.get("uri").and_then(Value::as_str).unwrap_or(default)
 }
 
 #[cfg(test)]
@@ -175,7 +177,7 @@ mod tests {
             ContentPart::Other(json!({"type": "resource_link", "uri": "file:///a", "name": "a"})),
         ];
         let content = Content::Parts(parts);
-        let written = blocks(&content).iter().map(|block| serde_json::to_value(block).unwrap()).collect();
-        assert_eq!(read(written), content);
+        let converted = blocks(&content).iter().map(|block| serde_json::to_value(block).unwrap()).collect();
+        assert_eq!(read(converted), content);
     }
 }

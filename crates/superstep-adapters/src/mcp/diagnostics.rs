@@ -19,23 +19,23 @@ const STDERR_DRAIN_TIMEOUT: Duration = Duration::from_millis(500);
 pub(super) struct ServerDiagnostics {
     stderr_tail: Arc<Mutex<VecDeque<u8>>>,
     invalid_line: Mutex<Option<String>>,
-    end: Mutex<Option<String>>,
+    exit_status: Mutex<Option<String>>,
     /// Task that reads standard error, or the server itself if it runs in this process.
     task: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl ServerDiagnostics {
     /// Creates the diagnostics of a server that runs as a task of this process and is aborted with them.
-    pub(super) fn of(server: JoinHandle<()>) -> Arc<Self> {
-        let notes = Self::default();
-        *lock(&notes.task) = Some(server);
-        Arc::new(notes)
+    pub(super) fn for_task(server: JoinHandle<()>) -> Arc<Self> {
+        let diagnostics = Self::default();
+        *lock(&diagnostics.task) = Some(server);
+        Arc::new(diagnostics)
     }
 
     /// Creates the diagnostics of a program and reads its standard error.
     pub(super) fn capture_stderr(mut stderr: impl AsyncRead + Unpin + Send + 'static) -> Arc<Self> {
-        let notes = Self::default();
-        let output = Arc::clone(&notes.stderr_tail);
+        let diagnostics = Self::default();
+        let output = Arc::clone(&diagnostics.stderr_tail);
         let task = tokio::spawn(async move {
             let mut chunk = [0; 1024];
             while let Ok(length @ 1..) = stderr.read(&mut chunk).await {
@@ -45,8 +45,8 @@ impl ServerDiagnostics {
                 output.drain(..surplus);
             }
         });
-        *lock(&notes.task) = Some(task);
-        Arc::new(notes)
+        *lock(&diagnostics.task) = Some(task);
+        Arc::new(diagnostics)
     }
 
     /// Records a line that is not a message. Only the first one is recorded: later ones are often a consequence.
@@ -55,14 +55,14 @@ impl ServerDiagnostics {
         lock(&self.invalid_line).get_or_insert(format!("wrote `{text}` instead of a message"));
     }
 
-    /// Records why the server is no longer read.
+    /// Records the reason why the server is no longer read.
     pub(super) fn record_rejection(&self, reason: &str) {
         lock(&self.invalid_line).replace(reason.to_owned());
     }
 
-    /// Records how the server ended.
-    pub(super) fn ended(&self, reason: String) {
-        lock(&self.end).get_or_insert(reason);
+    /// Records the exit status of the server.
+    pub(super) fn record_exit(&self, reason: String) {
+        lock(&self.exit_status).get_or_insert(reason);
     }
 
     /// Waits briefly for the last output of a server that has ended.
@@ -77,19 +77,19 @@ impl ServerDiagnostics {
 
     /// Returns the diagnostics as the end of an error text; empty if there are none.
     pub(super) fn message_suffix(&self) -> String {
-        let mut tail = String::new();
-        if let Some(end) = &*lock(&self.end) {
-            tail += &format!("; it ended with {end}");
+        let mut suffix = String::new();
+        if let Some(exit_status) = &*lock(&self.exit_status) {
+            suffix += &format!("; it ended with {exit_status}");
         }
         if let Some(invalid_line_text) = &*lock(&self.invalid_line) {
-            tail += &format!("; it {invalid_line_text}");
+            suffix += &format!("; it {invalid_line_text}");
         }
         let output: Vec<u8> = lock(&self.stderr_tail).iter().copied().collect();
         let output = sanitize_terminal_text(String::from_utf8_lossy(&output).trim());
         if !output.is_empty() {
-            tail += &format!("; standard error: {output}");
+            suffix += &format!("; standard error: {output}");
         }
-        tail
+        suffix
     }
 }
 

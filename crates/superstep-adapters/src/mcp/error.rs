@@ -17,8 +17,8 @@ use super::diagnostics::sanitize_terminal_text;
 const MAX_QUOTED_CHARS: usize = 1000;
 
 /// Returns the error of a server.
-pub(super) fn server_error(server: &str, problem: impl std::fmt::Display) -> Error {
-    Error::new(ErrorCode::ToolFailed, format!("the MCP server `{server}` {problem}")).with_retryable(false)
+pub(super) fn server_error(server: &str, reason: impl std::fmt::Display) -> Error {
+    Error::new(ErrorCode::ToolFailed, format!("the MCP server `{server}` {reason}")).with_retryable(false)
 }
 
 /// Returns the error of a request without a response in time.
@@ -96,10 +96,10 @@ fn reasons(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {
-        let words = error.to_string();
+        let cause_text = error.to_string();
         // The text of many errors includes their cause.
-        if !text.contains(&words) {
-            text += &format!(": {words}");
+        if !text.contains(&cause_text) {
+            text += &format!(": {cause_text}");
         }
         cause = error.source();
     }

@@ -17,7 +17,7 @@ use super::client::McpClient;
 use super::connection::{Connection, DEFAULT_TIMEOUT};
 
 /// Timeout of the TCP and TLS handshake.
-const CONNECT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Configuration of a server over HTTP; see [`McpClient::http`].
 #[must_use]
@@ -87,13 +87,15 @@ impl HttpEndpoint {
     /// # Errors
     /// Returns the errors of [`HttpEndpoint::connect`].
     pub(super) fn transport(&self) -> Result<StreamableHttpClientTransport<reqwest::Client>> {
-        let (url, reach) = address_policy::check(&self.address, &self.allowed_hosts)?;
+        let (url, policy) = address_policy::check(&self.address, &self.allowed_hosts)?;
         // No proxy: it would resolve the host name itself, and the address could not be checked. No idle connections:
         // the library does not read responses to their end, and the next request on such a connection would wait for
         // the rest.
-        let builder =
-            crate::http::client::builder()?.no_proxy().redirect(redirect::Policy::none()).connect_timeout(CONNECT);
-        let client = builder.dns_resolver(reach).pool_max_idle_per_host(0).build();
+        let builder = crate::http::client::builder()?
+            .no_proxy()
+            .redirect(redirect::Policy::none())
+            .connect_timeout(CONNECT_TIMEOUT);
+        let client = builder.dns_resolver(policy).pool_max_idle_per_host(0).build();
         let client = client.map_err(|error| {
             Error::new(ErrorCode::ConfigInvalid, format!("failed to create the HTTP client: {error}"))
         })?;

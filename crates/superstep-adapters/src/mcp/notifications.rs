@@ -51,26 +51,26 @@ impl Notifications {
         let NumberOrString::Number(token) = token.0 else { return None };
         let (sender, receiver) = mpsc::channel(PROGRESS_BUFFER);
         let mut calls = self.calls();
-        for (_, value) in calls.unclaimed.iter().filter(|(early, _)| *early == token) {
+        for (_, value) in calls.unclaimed.iter().filter(|(other, _)| *other == token) {
             // Values beyond the capacity are dropped.
             let _ = sender.try_send(value.clone());
         }
-        calls.unclaimed.retain(|(early, _)| *early != token);
+        calls.unclaimed.retain(|(other, _)| *other != token);
         calls.open.insert(token, sender);
         drop(calls);
-        Some(ProgressReceiver { watch: Arc::clone(self), token, progress_json: receiver })
+        Some(ProgressReceiver { notifications: Arc::clone(self), token, receiver })
     }
 
     fn on_message(&self, message: &RxJsonRpcMessage<RoleClient>) {
         let JsonRpcMessage::Notification(JsonRpcNotification { notification, .. }) = message else { return };
         match notification {
             ServerNotification::ToolListChangedNotification(_) => self.tools_changed(),
-            ServerNotification::ProgressNotification(progress) => self.progressed(&progress.params),
+            ServerNotification::ProgressNotification(progress) => self.on_progress(&progress.params),
             _ => {}
         }
     }
 
-    fn progressed(&self, progress: &ProgressNotificationParam) {
+    fn on_progress(&self, progress: &ProgressNotificationParam) {
         let NumberOrString::Number(token) = progress.progress_token.0 else { return };
         let mut calls = self.calls();
         match calls.open.get(&token) {
@@ -110,33 +110,33 @@ fn number(value: f64) -> Value {
 
 /// Subscription to the progress of one call.
 pub(super) struct ProgressReceiver {
-    watch: Arc<Notifications>,
+    notifications: Arc<Notifications>,
     token: i64,
-    progress_json: mpsc::Receiver<Value>,
+    receiver: mpsc::Receiver<Value>,
 }
 
 impl ProgressReceiver {
     /// Waits for the next value. Never returns `None` before this subscription is dropped.
     pub(super) async fn next(&mut self) -> Option<Value> {
-        self.progress_json.recv().await
+        self.receiver.recv().await
     }
 
     /// Returns the next value if one has arrived.
-    pub(super) fn waiting(&mut self) -> Option<Value> {
-        self.progress_json.try_recv().ok()
+    pub(super) fn try_next(&mut self) -> Option<Value> {
+        self.receiver.try_recv().ok()
     }
 }
 
 impl Drop for ProgressReceiver {
     fn drop(&mut self) {
-        self.watch.calls().open.remove(&self.token);
+        self.notifications.calls().open.remove(&self.token);
     }
 }
 
 /// A transport that reports its received messages.
 pub(super) struct ObservedTransport<T> {
     pub(super) transport: T,
-    pub(super) watch: Arc<Notifications>,
+    pub(super) notifications: Arc<Notifications>,
 }
 
 impl<T: Transport<RoleClient>> Transport<RoleClient> for ObservedTransport<T> {
@@ -151,7 +151,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for ObservedTransport<T> {
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleClient>> {
         let message = self.transport.receive().await?;
-        self.watch.on_message(&message);
+        self.notifications.on_message(&message);
         Some(message)
     }
 

@@ -25,7 +25,7 @@ pub use handler::SessionHandler;
 pub use transports::HttpService;
 
 /// Default number of entries per page of a list.
-const PAGE: usize = 100;
+const DEFAULT_PAGE_SIZE: usize = 100;
 /// Timeout of the notification of one client.
 const NOTIFY_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -45,7 +45,7 @@ struct ServerShared {
     clients: Mutex<Vec<Peer<RoleServer>>>,
 }
 
-/// Content of a server.
+/// Tools, resources, prompts and settings of a server.
 #[derive(Default)]
 struct ServerCatalog {
     instructions: Option<String>,
@@ -54,9 +54,9 @@ struct ServerCatalog {
     prompts: Vec<(Prompt, PromptFn)>,
     /// Accepted hosts over HTTP; `None` means the names of this machine.
     hosts: Option<Vec<String>>,
-    page: usize,
+    page_size: usize,
     /// Configuration errors, returned when the server starts to serve.
-    problems: Vec<Diagnostic>,
+    diagnostics: Vec<Diagnostic>,
 }
 
 /// A tool with the schema of its arguments.
@@ -75,19 +75,14 @@ impl std::fmt::Debug for McpServer {
 impl McpServer {
     /// Creates a server without content.
     pub fn new(name: impl Into<String>, version: impl Into<String>) -> Self {
-        let offers = Mutex::new(ServerCatalog { page: PAGE, ..ServerCatalog::default() });
-        Self(Arc::new(ServerShared {
-            name: name.into(),
-            version: version.into(),
-            catalog: offers,
-            clients: Mutex::default(),
-        }))
+        let catalog = Mutex::new(ServerCatalog { page_size: DEFAULT_PAGE_SIZE, ..ServerCatalog::default() });
+        Self(Arc::new(ServerShared { name: name.into(), version: version.into(), catalog, clients: Mutex::default() }))
     }
 
     /// Sets instructions for the models of clients: the purpose of the server.
     #[must_use]
     pub fn instructions(self, instructions: impl Into<String>) -> Self {
-        self.offers().instructions = Some(instructions.into());
+        self.catalog().instructions = Some(instructions.into());
         self
     }
 
@@ -95,9 +90,9 @@ impl McpServer {
     #[must_use]
     pub fn tools(self, tools: impl IntoIterator<Item = impl Into<SharedTool>>) -> Self {
         for tool in tools {
-            let mut offers = self.offers();
-            if let Err(problem) = offers.add(tool.into()) {
-                offers.problems.push(problem);
+            let mut catalog = self.catalog();
+            if let Err(diagnostic) = catalog.add(tool.into()) {
+                catalog.diagnostics.push(diagnostic);
             }
         }
         self
@@ -110,7 +105,7 @@ impl McpServer {
         F: Fn() -> M + Send + Sync + 'static,
         M: Future<Output = Result<Vec<ContentPart>>> + Send + 'static,
     {
-        self.offers().resources.push((resource, Arc::new(move || Box::pin(read()))));
+        self.catalog().resources.push((resource, Arc::new(move || Box::pin(read()))));
         self
     }
 
@@ -121,7 +116,7 @@ impl McpServer {
         F: Fn(Map<String, Value>) -> M + Send + Sync + 'static,
         M: Future<Output = Result<Vec<Message>>> + Send + 'static,
     {
-        self.offers().prompts.push((prompt, Arc::new(move |args| Box::pin(fill(args)))));
+        self.catalog().prompts.push((prompt, Arc::new(move |args| Box::pin(fill(args)))));
         self
     }
 
@@ -129,14 +124,14 @@ impl McpServer {
     /// other hosts or from pages of other origins are rejected.
     #[must_use]
     pub fn allowed_hosts(self, hosts: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        self.offers().hosts = Some(hosts.into_iter().map(Into::into).collect());
+        self.catalog().hosts = Some(hosts.into_iter().map(Into::into).collect());
         self
     }
 
     /// Sets the number of entries per page of a list. Default: 100.
     #[must_use]
     pub fn page_size(self, entries: usize) -> Self {
-        self.offers().page = entries.max(1);
+        self.catalog().page_size = entries.max(1);
         self
     }
 
@@ -145,23 +140,23 @@ impl McpServer {
     /// # Errors
     /// Returns an error if a tool of this name exists or its schema is invalid.
     pub async fn add_tool(&self, tool: impl Into<SharedTool>) -> Result<()> {
-        self.offers().add(tool.into()).map_err(|problem| invalid_tools_error(&self.0.name, vec![problem]))?;
+        self.catalog().add(tool.into()).map_err(|diagnostic| invalid_tools_error(&self.0.name, vec![diagnostic]))?;
         self.notify_tools_changed().await;
         Ok(())
     }
 
     /// Removes a tool and notifies the connected clients; returns `false` if no tool has this name.
     pub async fn remove_tool(&self, name: &str) -> bool {
-        let had = {
-            let tools = &mut self.offers().tools;
+        let removed = {
+            let tools = &mut self.catalog().tools;
             let before = tools.len();
             tools.retain(|offer| offer.tool.spec().name != name);
             tools.len() < before
         };
-        if had {
+        if removed {
             self.notify_tools_changed().await;
         }
-        had
+        removed
     }
 
     /// Notifies the connected clients that the list of tools has changed.
@@ -184,11 +179,11 @@ impl McpServer {
 
     /// Returns an error if the configuration is invalid.
     fn check(&self) -> Result<()> {
-        let problems = self.offers().problems.clone();
-        if problems.is_empty() { Ok(()) } else { Err(invalid_tools_error(&self.0.name, problems)) }
+        let diagnostics = self.catalog().diagnostics.clone();
+        if diagnostics.is_empty() { Ok(()) } else { Err(invalid_tools_error(&self.0.name, diagnostics)) }
     }
 
-    fn offers(&self) -> MutexGuard<'_, ServerCatalog> {
+    fn catalog(&self) -> MutexGuard<'_, ServerCatalog> {
         self.0.catalog.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -208,16 +203,16 @@ impl ServerCatalog {
             return Err(diagnostic(format!("the input schema of the tool `{name}` is not a JSON object")));
         }
         let arguments = FieldType::schema(Value::clone(&tool.spec().input_schema))
-            .map_err(|fault| diagnostic(format!("invalid input schema of the tool `{name}`: {}", fault.message)))?;
+            .map_err(|error| diagnostic(format!("invalid input schema of the tool `{name}`: {}", error.message)))?;
         self.tools.push(OfferedTool { tool, arguments: Arc::new(arguments) });
         Ok(())
     }
 }
 
-fn invalid_tools_error(name: &str, problems: Vec<Diagnostic>) -> Error {
+fn invalid_tools_error(name: &str, diagnostics: Vec<Diagnostic>) -> Error {
     Error::with_diagnostics(
         ErrorCode::ConfigInvalid,
         format!("the MCP server `{name}` cannot serve its tools"),
-        problems,
+        diagnostics,
     )
 }

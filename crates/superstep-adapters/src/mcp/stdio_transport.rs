@@ -27,15 +27,15 @@ pub(super) struct StdioTransport<R, W> {
     /// Beginning of the next line: a read may be cancelled in the middle of a line.
     line: Vec<u8>,
     write: Arc<Mutex<Option<W>>>,
-    notes: Arc<ServerDiagnostics>,
+    diagnostics: Arc<ServerDiagnostics>,
     child: Option<Child>,
 }
 
 impl<R: AsyncRead + Unpin + Send, W> StdioTransport<R, W> {
     /// Creates a pipe to a server in this process.
-    pub(super) fn new(read: R, write: W, notes: Arc<ServerDiagnostics>) -> Self {
+    pub(super) fn new(read: R, write: W, diagnostics: Arc<ServerDiagnostics>) -> Self {
         let write = Arc::new(Mutex::new(Some(write)));
-        Self { read: BufReader::new(read), line: Vec::new(), write, notes, child: None }
+        Self { read: BufReader::new(read), line: Vec::new(), write, diagnostics, child: None }
     }
 
     /// Adds the child process at the other end, which ends with the pipe.
@@ -45,8 +45,8 @@ impl<R: AsyncRead + Unpin + Send, W> StdioTransport<R, W> {
     }
 
     /// Returns the diagnostics of the server.
-    pub(super) fn notes(&self) -> &Arc<ServerDiagnostics> {
-        &self.notes
+    pub(super) fn diagnostics(&self) -> &Arc<ServerDiagnostics> {
+        &self.diagnostics
     }
 
     /// Reads up to the end of the line; `None` at the end of the input or if the message is too long.
@@ -56,7 +56,7 @@ impl<R: AsyncRead + Unpin + Send, W> StdioTransport<R, W> {
             let end = buffer.iter().position(|byte| *byte == b'\n');
             let length = end.map_or(buffer.len(), |end| end + 1);
             if self.line.len() + length > MAX_MESSAGE_BYTES {
-                self.notes.record_rejection("sent more than 16 MiB in one message");
+                self.diagnostics.record_rejection("sent more than 16 MiB in one message");
                 return None;
             }
             self.line.extend_from_slice(&buffer[..length]);
@@ -98,7 +98,7 @@ where
             match serde_json::from_slice(line) {
                 Ok(message) => return Some(message),
                 Err(_) if line.is_empty() => {}
-                Err(_) => self.notes.record_invalid_line(line),
+                Err(_) => self.diagnostics.record_invalid_line(line),
             }
         }
     }
@@ -111,10 +111,10 @@ where
         }
         let Some(mut child) = self.child.take() else { return Ok(()) };
         match tokio::time::timeout(EXIT_TIMEOUT, child.wait()).await {
-            Ok(ended) => self.notes.ended(ended?.to_string()),
+            Ok(status) => self.diagnostics.record_exit(status?.to_string()),
             Err(_) => child.kill().await?,
         }
-        self.notes.wait_for_stderr().await;
+        self.diagnostics.wait_for_stderr().await;
         Ok(())
     }
 }

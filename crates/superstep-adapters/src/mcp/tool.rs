@@ -36,33 +36,33 @@ impl Tool for RemoteTool {
         let params = CallToolRequestParams::new(self.name.clone()).with_arguments(call.args);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let connection = self.client.connection();
-        let answer = connection.request(request, &call.progress).await?;
-        let output = output(connection.server(), answer);
+        let response = connection.request(request, &call.progress).await?;
+        let output = output(connection.server(), response);
         Ok(output.ok_or_else(|| error::invalid_response_error(connection.server(), "tools/call"))?)
     }
 }
 
 /// Converts the result of a call; `None` if the response has another form.
-fn output(server: &str, answer: ServerResult) -> Option<ToolOutput> {
-    let mut answer = match answer {
-        ServerResult::CustomResult(_) | ServerResult::CallToolResult(_) => serde_json::to_value(answer).ok()?,
+fn output(server: &str, response: ServerResult) -> Option<ToolOutput> {
+    let mut response = match response {
+        ServerResult::CustomResult(_) | ServerResult::CallToolResult(_) => serde_json::to_value(response).ok()?,
         _ => return None,
     };
-    let blocks = match answer.get_mut("content").map(Value::take) {
+    let blocks = match response.get_mut("content").map(Value::take) {
         Some(Value::Array(blocks)) => blocks,
-        None if answer.get("structuredContent").is_some() => Vec::new(),
+        None if response.get("structuredContent").is_some() => Vec::new(),
         _ => return None,
     };
-    let structured = answer.get_mut("structuredContent").map(Value::take).filter(|value| !value.is_null());
+    let structured = response.get_mut("structuredContent").map(Value::take).filter(|value| !value.is_null());
     let mut output = match &structured {
         // Models see only text, so structured content without text is serialized.
         Some(structured) if blocks.is_empty() => ToolOutput::new(structured.to_string()),
         _ => ToolOutput::new(content::read(blocks)),
     };
-    output.is_error = answer["isError"] == true;
+    output.is_error = response["isError"] == true;
     output.artifact = structured;
     output.metadata.insert("mcp_server".to_owned(), json!(server));
-    if let Some(meta) = answer.get_mut("_meta").map(Value::take).filter(|meta| !meta.is_null()) {
+    if let Some(meta) = response.get_mut("_meta").map(Value::take).filter(|meta| !meta.is_null()) {
         output.metadata.insert("mcp_meta".to_owned(), meta);
     }
     Some(output)
@@ -79,9 +79,9 @@ pub(super) fn shared(client: &McpClient, listed: Vec<rmcp::model::Tool>) -> Resu
         let spec = spec(&tool);
         if let Some(other) = names.insert(spec.name.clone(), tool.name.clone()) {
             let server = client.connection().server();
-            let problem =
+            let reason =
                 format!("has the tools `{other}` and `{}`, which both map to the name `{}`", tool.name, spec.name);
-            return Err(error::server_error(server, problem));
+            return Err(error::server_error(server, reason));
         }
         tools.push(SharedTool::from(RemoteTool { client: client.clone(), name: tool.name.into_owned(), spec }));
     }
@@ -104,8 +104,8 @@ fn spec(tool: &rmcp::model::Tool) -> ToolSpec {
 
 /// Converts a name: MCP allows more characters in tool names than model providers do.
 fn name(name: &str) -> String {
-    let fits = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
-    name.chars().take(MAX_TOOL_NAME).map(|letter| if fits(letter) { letter } else { '_' }).collect()
+    let is_accepted = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+    name.chars().take(MAX_TOOL_NAME).map(|letter| if is_accepted(letter) { letter } else { '_' }).collect()
 }
 
 /// Returns the hash of a list of tools, which does not depend on their order.
@@ -126,9 +126,9 @@ pub(super) fn tools_hash(listed: &[rmcp::model::Tool]) -> String {
         hasher.update((text.len() as u64).to_be_bytes());
         hasher.update(text);
     }
-    hasher.finalize().iter().fold(String::new(), |mut mark, byte| {
-        let _ = write!(mark, "{byte:02x}");
-        mark
+    hasher.finalize().iter().fold(String::new(), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
     })
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Tool calls arrive in three forms; each is converted to deltas, so that the concatenated deltas are the call.
 
-use genai::chat::{StopReason as TheirStop, ToolCall as TheirCall, Usage as TheirUsage};
+use genai::chat::{StopReason as GenaiStop, ToolCall as GenaiCall, Usage as GenaiUsage};
 use serde_json::Value;
 use superstep_core::error::Result;
 use superstep_core::message::{Message, TokenUsage, ToolCall, count_tokens};
@@ -22,7 +22,7 @@ pub(super) struct ResponseAccumulator {
     /// Thinking blocks in the form in which Anthropic needs them back.
     pub(super) thinking_blocks: Vec<Value>,
     pub(super) stop: Option<StopReason>,
-    pub(super) usage: Option<TheirUsage>,
+    pub(super) usage: Option<GenaiUsage>,
 }
 
 /// Form of the tool call chunks of a provider.
@@ -46,18 +46,18 @@ pub(super) struct PartialToolCall {
 }
 
 /// Prefix of generated tool call ids.
-const OWN_ID: &str = "tool_call_";
+const GENERATED_ID_PREFIX: &str = "tool_call_";
 
 impl ResponseAccumulator {
     /// Returns an empty response to a request. Generated tool call ids do not repeat earlier ids of the conversation.
     pub(super) fn for_request(request: &ChatRequest) -> Self {
         let calls = request.messages.iter().flat_map(|message| &message.tool_calls);
-        let numbers = calls.filter_map(|call| call.id.strip_prefix(OWN_ID)?.parse::<usize>().ok());
+        let numbers = calls.filter_map(|call| call.id.strip_prefix(GENERATED_ID_PREFIX)?.parse::<usize>().ok());
         Self { next: numbers.max().map_or(0, |last| last.saturating_add(1)), ..Self::default() }
     }
 
     /// Adds a tool call chunk and returns the delta.
-    pub(super) fn call(&mut self, form: ToolCallDelta, call: TheirCall) -> ToolCallChunk {
+    pub(super) fn call(&mut self, form: ToolCallDelta, call: GenaiCall) -> ToolCallChunk {
         let args = match call.fn_arguments {
             Value::String(text) => text,
             Value::Null => String::new(),
@@ -66,7 +66,7 @@ impl ResponseAccumulator {
         let existing = self.find(form, &call.call_id, &call.fn_name);
         let index = existing.unwrap_or(self.calls.len());
         if existing.is_none() {
-            let id = self.fresh_id(call.call_id);
+            let id = self.assign_id(call.call_id);
             self.calls.push(PartialToolCall { id, ..PartialToolCall::default() });
         }
         let part = &mut self.calls[index];
@@ -105,20 +105,20 @@ impl ResponseAccumulator {
 
     /// Returns the id, or a generated one: Google's calls have no ids, and the library numbers them per event instead
     /// of per conversation.
-    fn fresh_id(&mut self, id: String) -> String {
+    fn assign_id(&mut self, id: String) -> String {
         if !id.is_empty() && !id.starts_with("call#") {
             return id;
         }
         let number = self.next;
         self.next = number.saturating_add(1);
-        format!("{OWN_ID}{number}")
+        format!("{GENERATED_ID_PREFIX}{number}")
     }
 
     /// Returns the complete response.
     ///
     /// # Errors
     /// Returns an error if a tool call has no name.
-    pub(super) fn answer(self, request: &ChatRequest, report: &ErrorReporter) -> Result<ChatResponse> {
+    pub(super) fn into_response(self, request: &ChatRequest, report: &ErrorReporter) -> Result<ChatResponse> {
         if self.calls.iter().any(|call| call.name.is_empty()) {
             return Err(
                 report.error(ModelErrorKind::InvalidResponse, "the response contains a tool call without a name")
@@ -130,14 +130,14 @@ impl ResponseAccumulator {
             message = message.with_metadata("reasoning", self.reasoning);
         }
         let message = attach_thinking(message, self.thinking_blocks);
-        let usage = self.usage.and_then(to_usage).unwrap_or_else(|| estimated(request, &message));
+        let usage = self.usage.and_then(to_usage).unwrap_or_else(|| estimate_usage(request, &message));
         let has_calls = !message.tool_calls.is_empty();
-        let answer = ChatResponse::new(message, report.info.clone()).with_usage(usage);
+        let response = ChatResponse::new(message, report.info.clone()).with_usage(usage);
         Ok(match self.stop {
             // Some providers report a normal end although they request tools; the presence of calls decides.
-            None | Some(StopReason::End | StopReason::ToolCalls) => answer,
-            Some(StopReason::Sequence) if has_calls => answer,
-            Some(stop) => answer.with_stop(stop),
+            None | Some(StopReason::End | StopReason::ToolCalls) => response,
+            Some(StopReason::Sequence) if has_calls => response,
+            Some(stop) => response.with_stop(stop),
         })
     }
 }
@@ -157,64 +157,64 @@ impl PartialToolCall {
 }
 
 /// Converts the stop reason.
-pub(super) fn to_stop_reason(stop: TheirStop) -> StopReason {
+pub(super) fn to_stop_reason(stop: GenaiStop) -> StopReason {
     match stop {
-        TheirStop::Completed(_) => StopReason::End,
-        TheirStop::MaxTokens(_) => StopReason::Length,
-        TheirStop::ToolCall(_) => StopReason::ToolCalls,
-        TheirStop::ContentFilter(_) => StopReason::ContentFilter,
-        TheirStop::StopSequence(_) => StopReason::Sequence,
-        TheirStop::Other(word) => StopReason::Other(word),
+        GenaiStop::Completed(_) => StopReason::End,
+        GenaiStop::MaxTokens(_) => StopReason::Length,
+        GenaiStop::ToolCall(_) => StopReason::ToolCalls,
+        GenaiStop::ContentFilter(_) => StopReason::ContentFilter,
+        GenaiStop::StopSequence(_) => StopReason::Sequence,
+        GenaiStop::Other(word) => StopReason::Other(word),
     }
 }
 
 /// Converts the usage; `None` if the provider sent no counts.
-fn to_usage(usage: TheirUsage) -> Option<TokenUsage> {
+fn to_usage(usage: GenaiUsage) -> Option<TokenUsage> {
     if usage.prompt_tokens.is_none() && usage.completion_tokens.is_none() {
         return None;
     }
     let tokens = |count: Option<i32>| count.and_then(|count| u64::try_from(count).ok());
-    let mut ours = TokenUsage::new(
+    let mut token_usage = TokenUsage::new(
         tokens(usage.prompt_tokens).unwrap_or_default(),
         tokens(usage.completion_tokens).unwrap_or_default(),
     );
-    ours.total_tokens = ours.total_tokens.max(tokens(usage.total_tokens).unwrap_or_default());
+    token_usage.total_tokens = token_usage.total_tokens.max(tokens(usage.total_tokens).unwrap_or_default());
     let cached = usage.prompt_tokens_details.and_then(|details| tokens(details.cached_tokens));
     let thought = usage.completion_tokens_details.and_then(|details| tokens(details.reasoning_tokens));
     for (name, count) in [("cached_tokens", cached), ("reasoning_tokens", thought)] {
         if let Some(count) = count {
-            ours.details.insert(name.to_owned(), count.into());
+            token_usage.details.insert(name.to_owned(), count.into());
         }
     }
-    Some(ours)
+    Some(token_usage)
 }
 
-fn estimated(request: &ChatRequest, answer: &Message) -> TokenUsage {
+fn estimate_usage(request: &ChatRequest, response: &Message) -> TokenUsage {
     let read = request.messages.iter().map(|message| count_tokens(message).tokens).sum();
-    TokenUsage { estimated: true, ..TokenUsage::new(read, count_tokens(answer).tokens) }
+    TokenUsage { estimated: true, ..TokenUsage::new(read, count_tokens(response).tokens) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn fragment(id: &str, name: &str, args: impl Into<Value>) -> TheirCall {
-        TheirCall { call_id: id.into(), fn_name: name.into(), fn_arguments: args.into(), thought_signatures: None }
+    fn fragment(id: &str, name: &str, args: impl Into<Value>) -> GenaiCall {
+        GenaiCall { call_id: id.into(), fn_name: name.into(), fn_arguments: args.into(), thought_signatures: None }
     }
 
-    fn gather(form: ToolCallDelta, fragments: Vec<TheirCall>) -> Vec<(String, String, Value)> {
-        let (mut gathered, mut joined) = (ResponseAccumulator::default(), Vec::<(String, String)>::new());
+    fn accumulate(form: ToolCallDelta, fragments: Vec<GenaiCall>) -> Vec<(String, String, Value)> {
+        let (mut accumulator, mut joined) = (ResponseAccumulator::default(), Vec::<(String, String)>::new());
         for fragment in fragments {
-            let chunk = gathered.call(form, fragment);
+            let chunk = accumulator.call(form, fragment);
             if chunk.index == joined.len() {
                 joined.push((chunk.id.clone().unwrap(), String::new()));
             }
             joined[chunk.index].1.push_str(&chunk.args);
         }
-        for (part, (id, args)) in gathered.calls.iter().zip(&joined) {
+        for (part, (id, args)) in accumulator.calls.iter().zip(&joined) {
             assert_eq!((&part.id, &part.args), (id, args), "the pieces joined are the call");
         }
-        gathered.calls.into_iter().map(PartialToolCall::call).map(|call| (call.id, call.name, call.args)).collect()
+        accumulator.calls.into_iter().map(PartialToolCall::call).map(|call| (call.id, call.name, call.args)).collect()
     }
 
     fn row(id: &str, name: &str, args: Value) -> (String, String, Value) {
@@ -233,17 +233,17 @@ mod tests {
             fragment("call_0", "", "1}"),
         ];
         let expected = [row("a", "f", json!({"x": 1})), row("b", "g", json!({}))];
-        assert_eq!(gather(ToolCallDelta::Incremental, interleaved), expected);
+        assert_eq!(accumulate(ToolCallDelta::Incremental, interleaved), expected);
         let repeating_ids = vec![fragment("a", "f", "{\"x\""), fragment("a", "f", ":1}"), fragment("b", "f", "{}")];
         assert_eq!(
-            gather(ToolCallDelta::Incremental, repeating_ids),
+            accumulate(ToolCallDelta::Incremental, repeating_ids),
             [row("a", "f", json!({"x": 1})), row("b", "f", json!({}))]
         );
         let so_far = vec![fragment("a", "f", ""), fragment("a", "f", "{\"x\""), fragment("a", "f", "{\"x\":1}")];
-        assert_eq!(gather(ToolCallDelta::Cumulative, so_far), [row("a", "f", json!({"x": 1}))]);
+        assert_eq!(accumulate(ToolCallDelta::Cumulative, so_far), [row("a", "f", json!({"x": 1}))]);
         let complete = vec![fragment("call#f#0", "f", json!({"x": 1})), fragment("call#f#0", "f", json!({"x": 2}))];
         let expected = [row("tool_call_0", "f", json!({"x": 1})), row("tool_call_1", "f", json!({"x": 2}))];
-        assert_eq!(gather(ToolCallDelta::Complete, complete), expected);
+        assert_eq!(accumulate(ToolCallDelta::Complete, complete), expected);
     }
 
     /// R-FWK-69: arguments that are not JSON stay text, and missing arguments are an empty object.
@@ -251,6 +251,6 @@ mod tests {
     fn arguments_that_are_not_json_are_preserved() {
         let broken = vec![fragment("a", "f", "{\"x\": oops"), fragment("b", "g", "")];
         let expected = [row("a", "f", "{\"x\": oops".into()), row("b", "g", serde_json::json!({}))];
-        assert_eq!(gather(ToolCallDelta::Incremental, broken), expected);
+        assert_eq!(accumulate(ToolCallDelta::Incremental, broken), expected);
     }
 }

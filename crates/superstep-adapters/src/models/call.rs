@@ -34,39 +34,39 @@ impl<'a> PreparedCall<'a> {
     ///
     /// # Errors
     /// Returns an error if there is no key, a setting is invalid, or the provider does not support the request.
-    pub(super) fn prepare(provider: &ProviderModel, request: &'a ChatRequest, in_pieces: bool) -> Result<Self> {
+    pub(super) fn prepare(provider: &ProviderModel, request: &'a ChatRequest, is_streaming: bool) -> Result<Self> {
         let info = provider.info();
         let key = provider.find_key(&info)?;
-        let url = provider.service.url(&provider.base, &provider.name, in_pieces)?;
+        let url = provider.service.url(&provider.base, &provider.name, is_streaming)?;
         let builder = RequestBuilder { service: &provider.service, name: &provider.name, info: &info, request };
         let chat = builder.chat()?;
         let mut options = builder.options()?;
-        options.stream_header_timeout = Some(provider.times.idle);
-        options.stream_read_timeout = Some(provider.times.idle);
-        let mut head = provider.service.default_headers(key.as_deref());
-        head.retain(|(name, _)| provider.headers.iter().all(|(other, _)| other != name));
-        head.extend(provider.headers.iter().cloned());
+        options.stream_header_timeout = Some(provider.timeouts.idle);
+        options.stream_read_timeout = Some(provider.timeouts.idle);
+        let mut headers = provider.service.default_headers(key.as_deref());
+        headers.retain(|(name, _)| provider.headers.iter().all(|(other, _)| other != name));
+        headers.extend(provider.headers.iter().cloned());
         let secrets = key.into_iter().chain(provider.headers.iter().map(|(_, value)| value.clone())).collect();
         Ok(Self {
             request,
             client: provider.client()?.clone(),
             target: ServiceTarget {
                 endpoint: Endpoint::from_owned(provider.base.as_str()),
-                auth: AuthData::RequestOverride { url: url.into(), headers: head.into() },
+                auth: AuthData::RequestOverride { url: url.into(), headers: headers.into() },
                 model: ModelIden::new(provider.service.adapter(), &*provider.name),
             },
             chat,
             options,
             dialect: provider.service.dialect(),
             report: ErrorReporter::new(info, secrets),
-            deadline: until(provider.times.total),
-            total: provider.times.total,
+            deadline: deadline_after(provider.timeouts.total),
+            total: provider.timeouts.total,
         })
     }
 }
 
 /// Returns the instant after a timeout; an unlimited timeout is limited to a year.
-fn until(time: Duration) -> Instant {
+fn deadline_after(time: Duration) -> Instant {
     let now = Instant::now();
     now.checked_add(time).unwrap_or(now + Duration::from_secs(365 * 24 * 3600))
 }

@@ -7,7 +7,7 @@ use std::error::Error as StdError;
 use std::time::Duration;
 
 use genai::webc::{Error as WebError, StreamTimeout};
-use genai::{BoxError, Error as TheirError};
+use genai::{BoxError, Error as GenaiError};
 use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 use superstep_core::error::Error;
@@ -28,25 +28,25 @@ impl ErrorReporter {
     pub(super) fn new(info: ModelInfo, mut secrets: Vec<String>) -> Self {
         // A provider may repeat `Bearer abc` as `abc`.
         let words = |secret: &String| secret.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-        let within: Vec<String> =
+        let parts: Vec<String> =
             secrets.iter().flat_map(words).filter(|word| !word.eq_ignore_ascii_case("bearer")).collect();
-        secrets.extend(within);
+        secrets.extend(parts);
         // Replacing shorter strings would make the text unreadable; a string that short is not a secret.
         secrets.retain(|secret| secret.len() >= 6);
         Self { info, secrets }
     }
 
     /// Creates an error with the text on one line, shortened, and without secrets.
-    pub(super) fn error(&self, kind: ModelErrorKind, fact: &str) -> Error {
-        let mut fact = fact.split_whitespace().collect::<Vec<_>>().join(" ");
+    pub(super) fn error(&self, kind: ModelErrorKind, text: &str) -> Error {
+        let mut text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for secret in &self.secrets {
-            fact = fact.replace(secret.as_str(), "(secret)");
+            text = text.replace(secret.as_str(), "(secret)");
         }
-        if let Some((end, _)) = fact.char_indices().nth(MAX_MESSAGE_CHARS) {
-            fact.truncate(end);
-            fact.push('…');
+        if let Some((end, _)) = text.char_indices().nth(MAX_MESSAGE_CHARS) {
+            text.truncate(end);
+            text.push('…');
         }
-        kind.error(&self.info, fact)
+        kind.error(&self.info, text)
     }
 
     /// Returns the error of a call that exceeded its timeout.
@@ -60,27 +60,27 @@ impl ErrorReporter {
     }
 
     /// Converts an error of `genai`.
-    pub(super) fn failed(&self, error: TheirError) -> Error {
+    pub(super) fn genai_error(&self, error: GenaiError) -> Error {
         match error {
-            TheirError::WebModelCall { webc_error, .. } | TheirError::WebAdapterCall { webc_error, .. } => {
+            GenaiError::WebModelCall { webc_error, .. } | GenaiError::WebAdapterCall { webc_error, .. } => {
                 self.web(webc_error)
             }
-            TheirError::HttpError { status, body, headers, .. } => self.status_error(status, &headers, &body),
-            TheirError::WebStream { error, .. } => self.stream(error),
-            TheirError::ChatResponse { body, .. } => self.provider_error(&ProviderError::of(&body), None),
-            TheirError::StreamParse { serde_error, .. } if serde_error.is_eof() => {
+            GenaiError::HttpError { status, body, headers, .. } => self.status_error(status, &headers, &body),
+            GenaiError::WebStream { error, .. } => self.stream(error),
+            GenaiError::ChatResponse { body, .. } => self.provider_error(&ProviderError::from_value(&body), None),
+            GenaiError::StreamParse { serde_error, .. } if serde_error.is_eof() => {
                 self.error(ModelErrorKind::StreamInterrupted, "the response ended in the middle of an event")
             }
-            TheirError::StreamParse { serde_error, .. } => {
+            GenaiError::StreamParse { serde_error, .. } => {
                 self.error(ModelErrorKind::InvalidResponse, &format!("an event is not valid JSON: {serde_error}"))
             }
-            TheirError::ChatResponseGeneration { cause, .. } => {
+            GenaiError::ChatResponseGeneration { cause, .. } => {
                 self.error(ModelErrorKind::InvalidResponse, &format!("unexpected response format: {cause}"))
             }
-            TheirError::NoChatResponse { .. }
-            | TheirError::InvalidJsonResponseElement { .. }
-            | TheirError::JsonValueExt(_)
-            | TheirError::SerdeJson(_) => self.error(ModelErrorKind::InvalidResponse, "unexpected response format"),
+            GenaiError::NoChatResponse { .. }
+            | GenaiError::InvalidJsonResponseElement { .. }
+            | GenaiError::JsonValueExt(_)
+            | GenaiError::SerdeJson(_) => self.error(ModelErrorKind::InvalidResponse, "unexpected response format"),
             other => self.error(ModelErrorKind::BadRequest, &format!("invalid request: {other}")),
         }
     }
@@ -109,8 +109,8 @@ impl ErrorReporter {
     }
 
     fn stream(&self, error: BoxError) -> Error {
-        let error = match error.downcast::<TheirError>() {
-            Ok(error) => return self.failed(*error),
+        let error = match error.downcast::<GenaiError>() {
+            Ok(error) => return self.genai_error(*error),
             Err(error) => error,
         };
         if let Some(timeout) = error.downcast_ref::<StreamTimeout>() {
@@ -139,8 +139,8 @@ impl ErrorReporter {
     /// Converts a response with an error status.
     fn status_error(&self, status: StatusCode, headers: &HeaderMap, body: &str) -> Error {
         let error = self.provider_error(&ProviderError::read(body), Some(status));
-        match wait(headers) {
-            Some(wait) if error.is_retryable() => error.with_retry_after(wait),
+        match retry_delay(headers) {
+            Some(retry_delay) if error.is_retryable() => error.with_retry_after(retry_delay),
             _ => error,
         }
     }
@@ -148,16 +148,16 @@ impl ErrorReporter {
     /// Converts an error that the provider reported.
     pub(super) fn provider_error(&self, reported: &ProviderError, status: Option<StatusCode>) -> Error {
         let kind = reported.kind(status.map(|status| status.as_u16()));
-        let words = if reported.message.is_empty() { "no reason given" } else { &reported.message };
+        let message = if reported.message.is_empty() { "no reason given" } else { &reported.message };
         let error = match status {
-            Some(status) => self.error(kind, &format!("{status}: {words}")),
-            None => self.error(kind, words),
+            Some(status) => self.error(kind, &format!("{status}: {message}")),
+            None => self.error(kind, message),
         };
-        match reported.wait {
+        match reported.retry_delay {
             _ if !reported.has_quota() => {
                 error.with_retryable(false).with_help("add credit to the account; waiting does not restore the quota")
             }
-            Some(wait) if error.is_retryable() => error.with_retry_after(wait),
+            Some(retry_delay) if error.is_retryable() => error.with_retry_after(retry_delay),
             _ => error,
         }
     }
@@ -176,7 +176,7 @@ fn cause(error: &reqwest::Error) -> String {
 }
 
 /// Returns the requested retry delay: in milliseconds, in seconds, or until a date.
-fn wait(headers: &HeaderMap) -> Option<Duration> {
+fn retry_delay(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
     if let Some(milliseconds) = text("retry-after-ms").and_then(|text| text.trim().parse::<f64>().ok()) {
         return Duration::try_from_secs_f64(milliseconds / 1000.0).ok();
@@ -218,7 +218,7 @@ mod tests {
             (&[], None),
         ];
         for (lines, expected) in rows {
-            assert_eq!(wait(&headers(lines)), expected.map(Duration::from_millis), "{lines:?}");
+            assert_eq!(retry_delay(&headers(lines)), expected.map(Duration::from_millis), "{lines:?}");
         }
     }
 

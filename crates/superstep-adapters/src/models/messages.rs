@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use genai::chat::{Binary, ChatMessage, ChatRole, MessageContent, ToolCall as TheirCall, ToolResponse};
+use genai::chat::{Binary, ChatMessage, ChatRole, MessageContent, ToolCall as GenaiCall, ToolResponse};
 use serde_json::{Value, json};
 use superstep_core::error::Result;
 use superstep_core::id::hash_id;
@@ -85,7 +85,7 @@ fn user_parts(builder: &RequestBuilder<'_>, message: &Message) -> Result<Vec<gen
             });
             Ok(vec![genai::chat::ContentPart::from_text(texts.collect::<Result<String>>()?)])
         }
-        Content::Parts(parts) => parts.iter().filter(is_not_empty).map(|part| part_of(builder, part)).collect(),
+        Content::Parts(parts) => parts.iter().filter(is_not_empty).map(|part| to_genai_part(builder, part)).collect(),
     }
 }
 
@@ -93,7 +93,7 @@ fn is_not_empty(part: &&ContentPart) -> bool {
     !matches!(part, ContentPart::Text { text, .. } if text.is_empty())
 }
 
-fn part_of(builder: &RequestBuilder<'_>, part: &ContentPart) -> Result<genai::chat::ContentPart> {
+fn to_genai_part(builder: &RequestBuilder<'_>, part: &ContentPart) -> Result<genai::chat::ContentPart> {
     match part {
         ContentPart::Text { text, .. } => Ok(genai::chat::ContentPart::from_text(text)),
         ContentPart::Image(media) => image_part(builder, media),
@@ -142,19 +142,23 @@ fn remote_image(builder: &RequestBuilder<'_>, url: &str, kind: Option<&str>) -> 
         }
         // The library would omit the image.
         ProviderApi::Anthropic => Ok(custom(json!({"type": "image", "source": {"type": "url", "url": url}}))),
-        _ => Ok(genai::chat::ContentPart::Binary(Binary::from_url(kind.unwrap_or_else(|| guess(url)), url, None))),
+        _ => Ok(genai::chat::ContentPart::Binary(Binary::from_url(
+            kind.unwrap_or_else(|| guess_mime_type(url)),
+            url,
+            None,
+        ))),
     }
 }
 
 /// Returns the MIME type of an image by the file extension of its URL. Providers detect the type themselves but
 /// require a value.
-fn guess(url: &str) -> &'static str {
+fn guess_mime_type(url: &str) -> &'static str {
     let path = url.split(['?', '#']).next().unwrap_or_default().to_ascii_lowercase();
-    let ends = |end: &str| path.ends_with(end);
+    let has_extension = |extension: &str| path.ends_with(extension);
     match () {
-        () if ends(".png") => "image/png",
-        () if ends(".gif") => "image/gif",
-        () if ends(".webp") => "image/webp",
+        () if has_extension(".png") => "image/png",
+        () if has_extension(".gif") => "image/gif",
+        () if has_extension(".webp") => "image/webp",
         () => "image/jpeg",
     }
 }
@@ -169,8 +173,8 @@ fn assistant_parts(builder: &RequestBuilder<'_>, message: &Message) -> Result<Ve
     if let Content::Parts(all) = &message.content
         && let Some(other) = all.iter().find(|part| !matches!(part, ContentPart::Text { .. }))
     {
-        let fact = format!("content parts of type `{}` are not supported in assistant messages", kind(other));
-        return Err(builder.unsupported(fact));
+        let reason = format!("content parts of type `{}` are not supported in assistant messages", kind(other));
+        return Err(builder.unsupported(reason));
     }
     if builder.service.dialect() == ApiDialect::Anthropic {
         let thinking_blocks = message.metadata.get(THINKING_KEY).and_then(Value::as_array);
@@ -181,7 +185,7 @@ fn assistant_parts(builder: &RequestBuilder<'_>, message: &Message) -> Result<Ve
         parts.push(genai::chat::ContentPart::from_text(text));
     }
     let signed = builder.service.dialect() == ApiDialect::Google;
-    parts.extend(message.tool_calls.iter().map(|call| genai::chat::ContentPart::ToolCall(call_of(call, signed))));
+    parts.extend(message.tool_calls.iter().map(|call| genai::chat::ContentPart::ToolCall(to_genai_call(call, signed))));
     Ok(parts)
 }
 
@@ -195,10 +199,10 @@ fn provider_call_id(id: &str) -> Cow<'_, str> {
     }
 }
 
-fn call_of(call: &ToolCall, signed: bool) -> TheirCall {
+fn to_genai_call(call: &ToolCall, signed: bool) -> GenaiCall {
     let signatures = call.extra.get(SIGNATURES_KEY).and_then(Value::as_array);
     let signatures = signatures.map(|all| all.iter().filter_map(|one| one.as_str().map(str::to_owned)).collect());
-    TheirCall {
+    GenaiCall {
         call_id: provider_call_id(&call.id).into_owned(),
         fn_name: call.name.clone(),
         // Every provider requires an object, even if the model produced none.
@@ -230,8 +234,8 @@ fn tool_result(builder: &RequestBuilder<'_>, message: &Message) -> Result<genai:
     if let Content::Parts(parts) = &message.content
         && let Some(other) = parts.iter().find(|part| !matches!(part, ContentPart::Text { .. }))
     {
-        let fact = format!("content parts of type `{}` are not supported in tool results", kind(other));
-        return Err(builder.unsupported(fact).with_help("return text from the tool"));
+        let reason = format!("content parts of type `{}` are not supported in tool results", kind(other));
+        return Err(builder.unsupported(reason).with_help("return text from the tool"));
     }
     // The library takes the name from the call; the name of the message may differ.
     Ok(genai::chat::ContentPart::ToolResponse(ToolResponse::new(provider_call_id(id), message.text())))
@@ -246,7 +250,7 @@ fn blocks(builder: &RequestBuilder<'_>, content: &Content) -> Result<Value> {
     parts
         .iter()
         .filter(is_not_empty)
-        .map(|part| match part_of(builder, part)? {
+        .map(|part| match to_genai_part(builder, part)? {
             genai::chat::ContentPart::Text(text) => Ok(json!({"type": "text", "text": text})),
             genai::chat::ContentPart::Custom(block) => Ok(block.data),
             genai::chat::ContentPart::Binary(Binary {

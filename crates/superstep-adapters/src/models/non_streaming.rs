@@ -3,7 +3,7 @@
 //! Chat completions are parsed here instead of by `genai`, which trims texts and fails if the arguments of a tool
 //! call are not JSON.
 
-use genai::chat::{StopReason as TheirStop, ToolCall as TheirCall};
+use genai::chat::{StopReason as GenaiStop, ToolCall as GenaiCall};
 use serde_json::Value;
 use superstep_core::error::{Error, Result};
 use superstep_core::model::{ChatRequest, ChatResponse, ModelErrorKind, StopReason};
@@ -20,66 +20,66 @@ use super::provider_error::ProviderError;
 ///
 /// # Errors
 /// Returns an error if the request fails or the response has an unexpected form.
-pub(super) async fn answer(call: PreparedCall<'_>) -> Result<ChatResponse> {
+pub(super) async fn generate(call: PreparedCall<'_>) -> Result<ChatResponse> {
     let response_future = call.client.exec_chat(call.target, call.chat, Some(&call.options));
-    let answered = timeout_at(call.deadline, response_future).await.map_err(|_| call.report.timeout(call.total))?;
-    let gathered = match (call.dialect, answered) {
+    let result = timeout_at(call.deadline, response_future).await.map_err(|_| call.report.timeout(call.total))?;
+    let accumulator = match (call.dialect, result) {
         (ApiDialect::OpenAi, Ok(response)) => {
             read(&response.captured_raw_body.unwrap_or_default(), call.request, &call.report)?
         }
         (ApiDialect::OpenAi, Err(genai::Error::ChatResponseGeneration { response_body, .. })) => {
             read(&response_body, call.request, &call.report)?
         }
-        (dialect, Ok(response)) => gather(response, dialect, call.request),
-        (_, Err(error)) => return Err(blame(error, &call.report)),
+        (dialect, Ok(response)) => accumulate(response, dialect, call.request),
+        (_, Err(error)) => return Err(to_error(error, &call.report)),
     };
-    gathered.answer(call.request, &call.report)
+    accumulator.into_response(call.request, &call.report)
 }
 
 /// Converts an error. Google reports a blocked prompt in a response without candidates.
-fn blame(error: genai::Error, report: &ErrorReporter) -> Error {
+fn to_error(error: genai::Error, report: &ErrorReporter) -> Error {
     if let genai::Error::ChatResponseGeneration { response_body, .. } = &error {
         if let Some(reason) = response_body.pointer("/promptFeedback/blockReason").and_then(Value::as_str) {
             return report.blocked(reason);
         }
         if response_body.get("error").is_some() {
-            return report.provider_error(&ProviderError::of(response_body), None);
+            return report.provider_error(&ProviderError::from_value(response_body), None);
         }
     }
-    report.failed(error)
+    report.genai_error(error)
 }
 
-fn gather(response: genai::chat::ChatResponse, dialect: ApiDialect, request: &ChatRequest) -> ResponseAccumulator {
-    let mut gathered = ResponseAccumulator {
+fn accumulate(response: genai::chat::ChatResponse, dialect: ApiDialect, request: &ChatRequest) -> ResponseAccumulator {
+    let mut accumulator = ResponseAccumulator {
         stop: response.stop_reason.map(to_stop_reason),
         ..ResponseAccumulator::for_request(request)
     };
-    gathered.usage = Some(response.usage);
+    accumulator.usage = Some(response.usage);
     if dialect == ApiDialect::Anthropic {
-        gathered.thinking_blocks = thinking_blocks(response.content.parts().iter().cloned());
+        accumulator.thinking_blocks = thinking_blocks(response.content.parts().iter().cloned());
     }
     for part in response.content {
         match part {
-            genai::chat::ContentPart::Text(text) => gathered.text.push_str(&text),
-            genai::chat::ContentPart::ToolCall(call) => drop(gathered.call(ToolCallDelta::Complete, call)),
+            genai::chat::ContentPart::Text(text) => accumulator.text.push_str(&text),
+            genai::chat::ContentPart::ToolCall(call) => drop(accumulator.call(ToolCallDelta::Complete, call)),
             // Other blocks, thoughts and their signatures are not part of the text.
             _ => {}
         }
     }
-    gathered.reasoning = response.reasoning_content.unwrap_or_default();
-    gathered
+    accumulator.reasoning = response.reasoning_content.unwrap_or_default();
+    accumulator
 }
 
 /// Parses a chat completion.
 fn read(body: &Value, request: &ChatRequest, report: &ErrorReporter) -> Result<ResponseAccumulator> {
     if body.get("error").is_some_and(|error| !error.is_null()) {
-        return Err(report.provider_error(&ProviderError::of(body), None));
+        return Err(report.provider_error(&ProviderError::from_value(body), None));
     }
     let Some(message) = body.pointer("/choices/0/message").filter(|message| message.is_object()) else {
         return Err(report.error(ModelErrorKind::InvalidResponse, "the response contains no message"));
     };
     let text = |key: &str| message.get(key).and_then(Value::as_str);
-    let mut gathered = ResponseAccumulator {
+    let mut accumulator = ResponseAccumulator {
         reasoning: text("reasoning_content").or(text("reasoning")).unwrap_or_default().to_owned(),
         text: content_text(&message["content"]),
         stop: body.pointer("/choices/0/finish_reason").and_then(Value::as_str).map(reason),
@@ -87,20 +87,20 @@ fn read(body: &Value, request: &ChatRequest, report: &ErrorReporter) -> Result<R
         ..ResponseAccumulator::for_request(request)
     };
     if let Some(refusal) = text("refusal") {
-        gathered.text.push_str(refusal);
-        gathered.stop = Some(StopReason::ContentFilter);
+        accumulator.text.push_str(refusal);
+        accumulator.stop = Some(StopReason::ContentFilter);
     }
     for call in message["tool_calls"].as_array().into_iter().flatten() {
         let text = |path: &str| call.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let call = TheirCall {
+        let call = GenaiCall {
             call_id: text("/id"),
             fn_name: text("/function/name"),
             fn_arguments: call.pointer("/function/arguments").cloned().unwrap_or_default(),
             thought_signatures: None,
         };
-        gathered.call(ToolCallDelta::Complete, call);
+        accumulator.call(ToolCallDelta::Complete, call);
     }
-    Ok(gathered)
+    Ok(accumulator)
 }
 
 /// Returns a text, or the joined texts of a list of parts.
@@ -112,5 +112,5 @@ fn content_text(content: &Value) -> String {
 }
 
 fn reason(word: &str) -> StopReason {
-    to_stop_reason(TheirStop::from(word.to_owned()))
+    to_stop_reason(GenaiStop::from(word.to_owned()))
 }

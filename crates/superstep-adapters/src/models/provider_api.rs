@@ -94,9 +94,9 @@ impl ProviderApi {
     ///
     /// # Errors
     /// Returns an error if the base is not a URL.
-    pub(super) fn url(&self, base: &str, model: &str, in_pieces: bool) -> Result<Url> {
+    pub(super) fn url(&self, base: &str, model: &str, is_streaming: bool) -> Result<Url> {
         let mut url = address(base)?;
-        let method = if in_pieces { "streamGenerateContent" } else { "generateContent" };
+        let method = if is_streaming { "streamGenerateContent" } else { "generateContent" };
         let model_method = format!("{model}:{method}");
         let path = match self {
             Self::Azure { .. } => vec!["openai", "deployments", model, "chat", "completions"],
@@ -109,7 +109,7 @@ impl ProviderApi {
         }
         match self {
             Self::Azure { version } => drop(url.query_pairs_mut().append_pair("api-version", version)),
-            Self::Google if in_pieces => drop(url.query_pairs_mut().append_pair("alt", "sse")),
+            Self::Google if is_streaming => drop(url.query_pairs_mut().append_pair("alt", "sse")),
             _ => {}
         }
         Ok(url)
@@ -117,7 +117,7 @@ impl ProviderApi {
 
     /// Returns the headers of every request.
     pub(super) fn default_headers(&self, key: Option<&str>) -> Vec<(String, String)> {
-        let mut head = Vec::new();
+        let mut headers = Vec::new();
         if let Some(key) = key {
             let (name, value) = match self {
                 Self::Azure { .. } => ("api-key", key.to_owned()),
@@ -125,12 +125,12 @@ impl ProviderApi {
                 Self::Google => ("x-goog-api-key", key.to_owned()),
                 _ => ("authorization", format!("Bearer {key}")),
             };
-            head.push((name.to_owned(), value));
+            headers.push((name.to_owned(), value));
         }
         if *self == Self::Anthropic {
-            head.push(("anthropic-version".to_owned(), ANTHROPIC_VERSION.to_owned()));
+            headers.push(("anthropic-version".to_owned(), ANTHROPIC_VERSION.to_owned()));
         }
-        head
+        headers
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) struct ProviderError {
     /// Status inside the body, which is used for errors in the middle of a response.
     status: Option<u16>,
     /// Time to wait before a retry.
-    pub(super) wait: Option<Duration>,
+    pub(super) retry_delay: Option<Duration>,
 }
 
 /// Texts that report a request longer than the context window.
@@ -53,13 +53,13 @@ const AUTH_MESSAGES: [&str; 5] =
 const RATE_LIMIT_MESSAGES: [&str; 3] = ["rate_limit", "resource_exhausted", "too many requests"];
 
 /// Texts that report an exhausted account, for which waiting does not help.
-const NO_QUOTA: [&str; 2] = ["insufficient_quota", "credit balance"];
+const QUOTA_MESSAGES: [&str; 2] = ["insufficient_quota", "credit balance"];
 
 impl ProviderError {
     /// Parses a body.
     pub(super) fn read(body: &str) -> Self {
         match serde_json::from_str::<Value>(body) {
-            Ok(value) => Self::of(&value),
+            Ok(value) => Self::from_value(&value),
             Err(_) if body.trim_start().starts_with('<') => Self::plain("an HTML page"),
             Err(_) => Self::plain(body.trim()),
         }
@@ -70,20 +70,21 @@ impl ProviderError {
     }
 
     /// Parses a value: its `error` field, or the value itself.
-    pub(super) fn of(value: &Value) -> Self {
+    pub(super) fn from_value(value: &Value) -> Self {
         let body = value.get(0).unwrap_or(value);
         let error = body.get("error").unwrap_or(body);
         let texts = [error.as_str(), text(error, "message"), text(body, "message"), text(body, "detail")];
         let message = texts.into_iter().flatten().next().unwrap_or_default().to_owned();
         let details = error.get("details").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let inner = error.get("innererror").unwrap_or(&Value::Null);
-        let mut marks: Vec<&str> = vec![&message];
-        marks.extend(["code", "type", "status"].iter().filter_map(|key| text(error, key)));
-        marks.extend(text(inner, "code"));
-        marks.extend(details.iter().filter_map(|detail| text(detail, "reason")));
-        let wait = details.iter().filter_map(|detail| text(detail, "retryDelay")?.strip_suffix('s')).find_map(seconds);
+        let mut search_texts: Vec<&str> = vec![&message];
+        search_texts.extend(["code", "type", "status"].iter().filter_map(|key| text(error, key)));
+        search_texts.extend(text(inner, "code"));
+        search_texts.extend(details.iter().filter_map(|detail| text(detail, "reason")));
+        let retry_delay =
+            details.iter().filter_map(|detail| text(detail, "retryDelay")?.strip_suffix('s')).find_map(seconds);
         let status = error.get("code").and_then(Value::as_u64).and_then(|code| u16::try_from(code).ok());
-        Self { search_text: marks.join("\n").to_lowercase(), message, status, wait }
+        Self { search_text: search_texts.join("\n").to_lowercase(), message, status, retry_delay }
     }
 
     /// Classifies the error; `status` is `None` if the response started successfully.
@@ -94,7 +95,7 @@ impl ProviderError {
             Some(408) => ModelErrorKind::Timeout,
             Some(429) => ModelErrorKind::RateLimited,
             Some(500..) => ModelErrorKind::Overloaded,
-            Some(413) if !self.has(&RATE_LIMIT_MESSAGES) => ModelErrorKind::ContextLengthExceeded,
+            Some(413) if !self.contains_any(&RATE_LIMIT_MESSAGES) => ModelErrorKind::ContextLengthExceeded,
             Some(_) => self.kind_by_message().unwrap_or(ModelErrorKind::BadRequest),
             None => self.kind_by_message().unwrap_or(ModelErrorKind::Overloaded),
         }
@@ -109,15 +110,15 @@ impl ProviderError {
             (&RATE_LIMIT_MESSAGES, ModelErrorKind::RateLimited),
             (&["invalid_request", "invalid_argument"], ModelErrorKind::BadRequest),
         ];
-        rows.into_iter().find(|(words, _)| self.has(words)).map(|(_, kind)| kind)
+        rows.into_iter().find(|(words, _)| self.contains_any(words)).map(|(_, kind)| kind)
     }
 
     /// Returns true if waiting helps against a rate limit.
     pub(super) fn has_quota(&self) -> bool {
-        !self.has(&NO_QUOTA)
+        !self.contains_any(&QUOTA_MESSAGES)
     }
 
-    fn has(&self, words: &[&str]) -> bool {
+    fn contains_any(&self, words: &[&str]) -> bool {
         words.iter().any(|word| self.search_text.contains(word))
     }
 }
@@ -225,7 +226,7 @@ mod tests {
     #[test]
     fn a_list_of_one_a_bare_text_and_a_retry_delay_are_read() {
         let listed = ProviderError::read(r#"[{"error":{"message":"no","details":[{"retryDelay":"37.5s"}]}}]"#);
-        assert_eq!((listed.message.as_str(), listed.wait), ("no", Some(Duration::from_millis(37_500))));
+        assert_eq!((listed.message.as_str(), listed.retry_delay), ("no", Some(Duration::from_millis(37_500))));
         assert_eq!(ProviderError::read(r#"{"error":"model not loaded"}"#).message, "model not loaded");
         assert_eq!(ProviderError::read("<!DOCTYPE html><html>…").message, "an HTML page");
         assert_eq!(ProviderError::read("upstream is gone\n").message, "upstream is gone");

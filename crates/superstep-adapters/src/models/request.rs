@@ -3,7 +3,7 @@
 //!
 //! A setting that the provider does not have is an error; no setting is dropped silently.
 
-use genai::chat::{ChatOptions, JsonSpec, ReasoningEffort, ToolChoice as TheirChoice};
+use genai::chat::{ChatOptions, JsonSpec, ReasoningEffort, ToolChoice as GenaiChoice};
 use serde_json::{Value, json};
 use superstep_core::error::{Error, Result};
 use superstep_core::model::{ChatRequest, ModelErrorKind, ModelInfo, ToolChoice};
@@ -74,8 +74,8 @@ impl RequestBuilder<'_> {
             ApiDialect::Anthropic => match ReasoningEffort::from_model_name(self.name) {
                 (None, _) => Ok(None),
                 (Some(effort), _) => {
-                    let fact = format!("no Anthropic model has a name that ends in `-{effort}`");
-                    Err(self.unsupported(fact).with_help("check the name of the model"))
+                    let reason = format!("no Anthropic model has a name that ends in `-{effort}`");
+                    Err(self.unsupported(reason).with_help("check the name of the model"))
                 }
             },
         }
@@ -124,23 +124,23 @@ impl RequestBuilder<'_> {
         self.request.tools.is_empty() || forbidden
     }
 
-    fn tool_choice(&self) -> Result<Option<TheirChoice>> {
+    fn tool_choice(&self) -> Result<Option<GenaiChoice>> {
         let names: Vec<&str> = self.request.tools.iter().map(|tool| tool.name.as_str()).collect();
         let choice = match &self.request.tool_choice {
             ToolChoice::Auto => return Ok(None),
             ToolChoice::None if self.omits_tools() => return Ok(None),
-            ToolChoice::None => return Ok(Some(TheirChoice::None)),
+            ToolChoice::None => return Ok(Some(GenaiChoice::None)),
             ToolChoice::Required if names.is_empty() => {
                 return Err(self
                     .unsupported("the tool choice requires a tool call, but the request has no tools")
                     .with_help("add tools to the request, or use `ToolChoice::Auto`"));
             }
-            ToolChoice::Required => TheirChoice::Required,
+            ToolChoice::Required => GenaiChoice::Required,
             ToolChoice::Named(name) if !names.contains(&name.as_str()) => {
-                let fact = format!("the tool choice names the unknown tool `{name}`");
-                return Err(self.unsupported(fact).with_help(did_you_mean_or_list(name, &names)));
+                let reason = format!("the tool choice names the unknown tool `{name}`");
+                return Err(self.unsupported(reason).with_help(did_you_mean_or_list(name, &names)));
             }
-            ToolChoice::Named(name) => TheirChoice::tool(name),
+            ToolChoice::Named(name) => GenaiChoice::tool(name),
         };
         if *self.service == ProviderApi::Ollama {
             let error = self.unsupported("Ollama does not support a required tool call");
@@ -150,7 +150,7 @@ impl RequestBuilder<'_> {
     }
 
     /// Returns the error of a request that the provider does not support.
-    pub(super) fn unsupported(&self, fact: impl std::fmt::Display) -> Error {
-        ModelErrorKind::BadRequest.error(self.info, fact)
+    pub(super) fn unsupported(&self, reason: impl std::fmt::Display) -> Error {
+        ModelErrorKind::BadRequest.error(self.info, reason)
     }
 }

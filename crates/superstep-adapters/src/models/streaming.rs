@@ -22,37 +22,37 @@ use super::provider_api::ApiDialect;
 ///
 /// # Errors
 /// Returns an error if the response is incomplete; chunks emitted before are then invalid.
-pub(super) async fn answer(mut call: PreparedCall<'_>, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
-    let watch = RawEventObserver::default();
-    let (watching, dialect) = (watch.clone(), call.dialect);
-    call.options = call.options.with_raw_frame_fn(move |_, frame| watching.seen().observe(dialect, frame));
+pub(super) async fn generate(mut call: PreparedCall<'_>, out: &mut ChunkSender<'_>) -> Result<ChatResponse> {
+    let observer = RawEventObserver::default();
+    let (frame_observer, dialect) = (observer.clone(), call.dialect);
+    call.options = call.options.with_raw_frame_fn(move |_, frame| frame_observer.state().observe(dialect, frame));
     let response_future = call.client.exec_chat_stream(call.target, call.chat, Some(&call.options));
-    let mut stream = response_future.await.map_err(|error| call.report.failed(error))?.stream;
-    let mut gathered = ResponseAccumulator::for_request(call.request);
+    let mut stream = response_future.await.map_err(|error| call.report.genai_error(error))?.stream;
+    let mut accumulator = ResponseAccumulator::for_request(call.request);
     loop {
         let next = timeout_at(call.deadline, poll_fn(|context| Pin::new(&mut stream).poll_next(context)));
         let event = next.await.map_err(|_| call.report.timeout(call.total))?;
-        if watch.seen().has_too_long {
+        if observer.state().has_oversized_event {
             return Err(call.report.error(ModelErrorKind::InvalidResponse, "an event is longer than 8 MiB"));
         }
         match event {
             Some(Ok(ChatStreamEvent::End(end))) => {
-                finish(end, &watch, &mut gathered, dialect, &call.report)?;
+                finish(end, &observer, &mut accumulator, dialect, &call.report)?;
                 break;
             }
-            Some(Ok(event)) => handle_event(event, &mut gathered, dialect, out).await,
-            Some(Err(error)) => return Err(watch.seen().to_error(error, &call.report)),
-            None => return Err(watch.seen().truncated_error(&call.report)),
+            Some(Ok(event)) => handle_event(event, &mut accumulator, dialect, out).await,
+            Some(Err(error)) => return Err(observer.state().to_error(error, &call.report)),
+            None => return Err(observer.state().truncated_error(&call.report)),
         }
     }
     // A refusal is emitted in one chunk: the library does not report it while it is streamed.
-    let refusal = std::mem::take(&mut watch.seen().refusal);
+    let refusal = std::mem::take(&mut observer.state().refusal);
     if !refusal.is_empty() {
         out.text(&refusal).await;
-        gathered.text.push_str(&refusal);
-        gathered.stop = Some(StopReason::ContentFilter);
+        accumulator.text.push_str(&refusal);
+        accumulator.stop = Some(StopReason::ContentFilter);
     }
-    gathered.answer(call.request, &call.report)
+    accumulator.into_response(call.request, &call.report)
 }
 
 /// Returns the form of the tool call chunks that the library reports.
@@ -66,21 +66,21 @@ fn form(dialect: ApiDialect) -> ToolCallDelta {
 
 async fn handle_event(
     event: ChatStreamEvent,
-    gathered: &mut ResponseAccumulator,
+    accumulator: &mut ResponseAccumulator,
     dialect: ApiDialect,
     out: &mut ChunkSender<'_>,
 ) {
     match event {
         ChatStreamEvent::Chunk(chunk) => {
-            gathered.text.push_str(&chunk.content);
+            accumulator.text.push_str(&chunk.content);
             out.text(&chunk.content).await;
         }
         ChatStreamEvent::ReasoningChunk(chunk) => {
-            gathered.reasoning.push_str(&chunk.content);
+            accumulator.reasoning.push_str(&chunk.content);
             out.reasoning(&chunk.content).await;
         }
         ChatStreamEvent::ToolCallChunk(chunk) => {
-            let chunk = gathered.call(form(dialect), chunk.tool_call);
+            let chunk = accumulator.call(form(dialect), chunk.tool_call);
             out.tool_call(chunk).await;
         }
         // Signatures of calls arrive with the calls; signatures of texts are not needed later.
@@ -93,20 +93,20 @@ async fn handle_event(
 
 fn finish(
     end: StreamEnd,
-    watch: &RawEventObserver,
-    gathered: &mut ResponseAccumulator,
+    observer: &RawEventObserver,
+    accumulator: &mut ResponseAccumulator,
     dialect: ApiDialect,
     report: &ErrorReporter,
 ) -> Result<()> {
     // For Google, the library reports an end when the connection closes; a real end has a stop reason.
     if dialect == ApiDialect::Google && end.captured_stop_reason.is_none() {
-        return Err(watch.seen().truncated_error(report));
+        return Err(observer.state().truncated_error(report));
     }
     if dialect == ApiDialect::Anthropic {
-        gathered.thinking_blocks = thinking_blocks(end.captured_content.into_iter().flatten());
+        accumulator.thinking_blocks = thinking_blocks(end.captured_content.into_iter().flatten());
     }
-    gathered.stop = end.captured_stop_reason.map(to_stop_reason);
-    gathered.usage = end.captured_usage;
+    accumulator.stop = end.captured_stop_reason.map(to_stop_reason);
+    accumulator.usage = end.captured_usage;
     Ok(())
 }
 
@@ -115,7 +115,7 @@ fn finish(
 struct RawEventObserver(Arc<Mutex<RawEventState>>);
 
 impl RawEventObserver {
-    fn seen(&self) -> MutexGuard<'_, RawEventState> {
+    fn state(&self) -> MutexGuard<'_, RawEventState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -123,7 +123,7 @@ impl RawEventObserver {
 #[derive(Debug, Default)]
 struct RawEventState {
     events: usize,
-    has_too_long: bool,
+    has_oversized_event: bool,
     /// Text of a refusal of an OpenAI model, which is sent instead of content.
     refusal: String,
     /// Reason why Google blocked the prompt.
@@ -138,14 +138,14 @@ impl RawEventState {
     fn observe(&mut self, dialect: ApiDialect, frame: RawFrameRef<'_>) {
         // Comments and lines that are not server-sent events have no data.
         self.events += usize::from(!frame.data.is_empty());
-        self.has_too_long |= frame.data.len() > MAX_EVENT_BYTES;
+        self.has_oversized_event |= frame.data.len() > MAX_EVENT_BYTES;
         // Only the few events that contain this text are parsed a second time.
-        let word = match dialect {
+        let marker = match dialect {
             ApiDialect::OpenAi => "\"refusal\"",
             ApiDialect::Google => "\"blockReason\"",
             ApiDialect::Anthropic => return,
         };
-        if let Some(event) = frame.data.contains(word).then(|| frame.json()).flatten() {
+        if let Some(event) = frame.data.contains(marker).then(|| frame.json()).flatten() {
             let text = |path: &str| event.pointer(path).and_then(Value::as_str);
             self.refusal.push_str(text("/choices/0/delta/refusal").unwrap_or_default());
             self.blocked = self.blocked.take().or(text("/promptFeedback/blockReason").map(str::to_owned));
@@ -155,7 +155,7 @@ impl RawEventState {
     fn to_error(&self, error: genai::Error, report: &ErrorReporter) -> Error {
         match &self.blocked {
             Some(reason) => report.blocked(reason),
-            None => report.failed(error),
+            None => report.genai_error(error),
         }
     }
 

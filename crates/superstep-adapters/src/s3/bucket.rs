@@ -1,7 +1,7 @@
 //! The address of a bucket and the object names of keys.
 //!
 //! An object is named like its key, in a folder of the bucket, so that any tool shows the content and names sort like
-//! keys. The only difference: a segment of a key that begins with `.` gets a `_` behind it, because a URL cannot
+//! keys. The only difference: in a segment of a key that begins with `.`, a `_` follows the `.`, because a URL cannot
 //! contain the segments `.` and `..`.
 
 use reqwest::Url;
@@ -22,7 +22,7 @@ pub(super) struct BucketConfig {
     /// Endpoint of a service other than Amazon S3.
     pub(super) endpoint: Option<String>,
     /// True for path-style URLs, false for virtual-host style; `None` selects the default of the service.
-    pub(super) is_in_path: Option<bool>,
+    pub(super) is_path_style: Option<bool>,
     pub(super) allows_http: bool,
 }
 
@@ -65,7 +65,7 @@ impl BucketConfig {
                 "use a region name such as `eu-central-1`",
             );
         }
-        let endpoint = self.endpoint.clone().unwrap_or_else(|| amazon(&self.region));
+        let endpoint = self.endpoint.clone().unwrap_or_else(|| amazon_endpoint(&self.region));
         let Some(url) = Url::parse(&endpoint).ok().filter(|url| url.host_str().is_some() && url.query().is_none())
         else {
             return reject(format!("the endpoint `{endpoint}` is not a valid URL"), "use `https://host:port`");
@@ -77,9 +77,9 @@ impl BucketConfig {
             return reject(format!("the endpoint at `{}` does not use HTTPS, or contains a user", host(&url)), help);
         }
         // A wildcard certificate covers only one label of a host name, so a bucket with a dot needs path style.
-        let is_in_path = self.is_in_path.unwrap_or(self.endpoint.is_some() || self.bucket.contains('.'));
+        let is_path_style = self.is_path_style.unwrap_or(self.endpoint.is_some() || self.bucket.contains('.'));
         let (bucket, path) = (&self.bucket, url.path().trim_end_matches('/'));
-        let (host, root) = match is_in_path {
+        let (host, root) = match is_path_style {
             true => (host(&url), format!("{path}/{bucket}")),
             false => (format!("{bucket}.{}", host(&url)), path.to_owned()),
         };
@@ -93,9 +93,9 @@ impl BucketConfig {
     }
 }
 
-fn amazon(region: &str) -> String {
-    let end = if region.starts_with("cn-") { ".cn" } else { "" };
-    format!("https://s3.{region}.amazonaws.com{end}")
+fn amazon_endpoint(region: &str) -> String {
+    let suffix = if region.starts_with("cn-") { ".cn" } else { "" };
+    format!("https://s3.{region}.amazonaws.com{suffix}")
 }
 
 /// Returns host and port as in a request.
@@ -136,11 +136,11 @@ impl BucketAddress {
     /// Returns the key of an object name; `None` if the object does not belong to this store.
     pub(super) fn key(&self, name: &str) -> Option<String> {
         let rest = name.strip_prefix(&self.folder)?.strip_prefix('/')?;
-        let pieces = rest.split('/').map(|piece| match piece.strip_prefix('.') {
+        let segments = rest.split('/').map(|segment| match segment.strip_prefix('.') {
             Some(rest) => rest.strip_prefix('_').map(|rest| format!(".{rest}")),
-            None => Some(piece.to_owned()),
+            None => Some(segment.to_owned()),
         });
-        let key = pieces.collect::<Option<Vec<_>>>()?.join("/");
+        let key = segments.collect::<Option<Vec<_>>>()?.join("/");
         is_valid_key(&key).then_some(key)
     }
 
@@ -174,10 +174,10 @@ mod tests {
 
     fn default_config() -> BucketConfig {
         let (bucket, folder, region) = ("blobs".to_owned(), "superstep".to_owned(), "eu-central-1".to_owned());
-        BucketConfig { bucket, folder, region, endpoint: None, is_in_path: None, allows_http: false }
+        BucketConfig { bucket, folder, region, endpoint: None, is_path_style: None, allows_http: false }
     }
 
-    fn at(endpoint: &str) -> BucketConfig {
+    fn config_with_endpoint(endpoint: &str) -> BucketConfig {
         BucketConfig { endpoint: Some(endpoint.to_owned()), ..default_config() }
     }
 
@@ -186,16 +186,17 @@ mod tests {
     fn url_style_depends_on_the_service() {
         let china = BucketConfig { region: "cn-north-1".to_owned(), ..default_config() };
         let dotted = BucketConfig { bucket: "a.b".to_owned(), ..default_config() };
-        let named = BucketConfig { is_in_path: Some(false), ..at("https://r2.example.com") };
-        let plain = BucketConfig { allows_http: true, ..at("http://minio:9000") };
+        let virtual_host =
+            BucketConfig { is_path_style: Some(false), ..config_with_endpoint("https://r2.example.com") };
+        let plain_http = BucketConfig { allows_http: true, ..config_with_endpoint("http://minio:9000") };
         for (config, url) in [
             (default_config(), "https://blobs.s3.eu-central-1.amazonaws.com/superstep/a%3Ab"),
             (china, "https://blobs.s3.cn-north-1.amazonaws.com.cn/superstep/a%3Ab"),
             (dotted, "https://s3.eu-central-1.amazonaws.com/a.b/superstep/a%3Ab"),
-            (at("http://127.0.0.1:9000/"), "http://127.0.0.1:9000/blobs/superstep/a%3Ab"),
-            (at("https://host/storage/s3"), "https://host/storage/s3/blobs/superstep/a%3Ab"),
-            (named, "https://blobs.r2.example.com/superstep/a%3Ab"),
-            (plain, "http://minio:9000/blobs/superstep/a%3Ab"),
+            (config_with_endpoint("http://127.0.0.1:9000/"), "http://127.0.0.1:9000/blobs/superstep/a%3Ab"),
+            (config_with_endpoint("https://host/storage/s3"), "https://host/storage/s3/blobs/superstep/a%3Ab"),
+            (virtual_host, "https://blobs.r2.example.com/superstep/a%3Ab"),
+            (plain_http, "http://minio:9000/blobs/superstep/a%3Ab"),
         ] {
             let address = config.address().unwrap();
             let object_url = address.url(&address.path(&address.name("a:b")));
@@ -219,9 +220,9 @@ mod tests {
             (with(|config| config.folder = "../b".to_owned()), "`../b`"),
             (with(|config| config.folder = "x".repeat(129)), "xxx"),
             (with(|config| config.region = "eu west".to_owned()), "`eu west`"),
-            (at("nonsense"), "`nonsense`"),
-            (at("http://minio:9000"), "minio:9000` does not use HTTPS"),
-            (at("https://user:secret@minio"), "contains a user"),
+            (config_with_endpoint("nonsense"), "`nonsense`"),
+            (config_with_endpoint("http://minio:9000"), "minio:9000` does not use HTTPS"),
+            (config_with_endpoint("https://user:secret@minio"), "contains a user"),
         ] {
             let error = config.address().unwrap_err();
             assert!(error.message().contains(expected) && !error.to_string().contains("secret"), "{error}");
@@ -232,7 +233,7 @@ mod tests {
     /// R-FWK-40: names convert back to keys, sort like keys, and keep their prefixes.
     #[test]
     fn object_names_convert_to_keys_and_sort_like_them() {
-        let address = at("http://localhost:1").address().unwrap();
+        let address = config_with_endpoint("http://localhost:1").address().unwrap();
         let mut keys: Vec<String> =
             ["a", "/", "//", ".", "..", "._", "a/.", "a/..", "a/.b", "a/-", "a/0", "a./b", "a//."]
                 .map(str::to_owned)

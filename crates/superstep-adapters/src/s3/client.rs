@@ -23,7 +23,7 @@ pub(super) struct S3Client {
     pub(super) address: BucketAddress,
     pub(super) retry_timeout: Duration,
     pub(super) signer: Signer,
-    pub(super) web: HttpClients,
+    pub(super) http_clients: HttpClients,
     pub(super) clock: ServerClock,
 }
 
@@ -52,7 +52,7 @@ impl S3Client {
         match self.send_with_retry(&request).await {
             Ok(response) => Ok(Some(response)),
             Err(RequestError::Rejected(rejection, _)) if rejection.is_missing() => Ok(None),
-            Err(failed) => Err(self.request_error(failed)),
+            Err(error) => Err(self.request_error(error)),
         }
     }
 
@@ -63,7 +63,7 @@ impl S3Client {
         request.headers.extend(match precondition {
             Precondition::None => None,
             Precondition::Absent => Some(("if-none-match", "*".to_owned())),
-            Precondition::Unchanged(tag) => Some(("if-match", tag.clone())),
+            Precondition::Unchanged(etag) => Some(("if-match", etag.clone())),
         });
         match self.send_with_retry(&request).await {
             Ok(_) => Ok(true),
@@ -72,7 +72,7 @@ impl S3Client {
             {
                 Ok(false)
             }
-            Err(failed) => Err(self.request_error(failed)),
+            Err(error) => Err(self.request_error(error)),
         }
     }
 
@@ -81,7 +81,7 @@ impl S3Client {
         match self.send_with_retry(&self.request("DELETE", self.address.path(name))).await {
             Ok(_) => Ok(()),
             Err(RequestError::Rejected(rejection, _)) if rejection.is_missing() => Ok(()),
-            Err(failed) => Err(self.request_error(failed)),
+            Err(error) => Err(self.request_error(error)),
         }
     }
 
@@ -100,7 +100,7 @@ impl S3Client {
             Some(next) => Some(("continuation-token", next)),
             None => after.map(|after| ("start-after", after.to_owned())),
         });
-        let response = self.send_with_retry(&request).await.map_err(|failed| self.request_error(failed))?;
+        let response = self.send_with_retry(&request).await.map_err(|error| self.request_error(error))?;
         ListPage::read(&response.body).ok_or_else(|| unexpected_response(&self.address.display_name()))
     }
 
@@ -110,18 +110,18 @@ impl S3Client {
 
     /// Sends a request until a response arrives.
     async fn send_with_retry(&self, request: &Request) -> Result<HttpResponse, RequestError> {
-        let extra = Duration::from_secs((request.body.len() / MIN_BYTES_PER_SECOND) as u64);
-        let mut backoff = Backoff::new(self.retry_timeout + extra);
-        let (mut had_clock_set, mut may_have_succeeded) = (false, false);
+        let extra_time = Duration::from_secs((request.body.len() / MIN_BYTES_PER_SECOND) as u64);
+        let mut backoff = Backoff::new(self.retry_timeout + extra_time);
+        let (mut has_corrected_clock, mut may_have_succeeded) = (false, false);
         loop {
-            let (reason, wait) = match self.send(request, self.retry_timeout / 3 + extra).await {
+            let (reason, wait) = match self.send(request, self.retry_timeout / 3 + extra_time).await {
                 SendResult::Response(response) if (200..300).contains(&response.status) => return Ok(response),
                 SendResult::Response(response) => {
                     let rejection = ApiError::new(&response);
                     match rejection.retry_action() {
                         S3RetryAction::Retry => (rejection.text(), response.retry_after()),
-                        S3RetryAction::Clock if !had_clock_set => {
-                            had_clock_set = true;
+                        S3RetryAction::Clock if !has_corrected_clock => {
+                            has_corrected_clock = true;
                             continue;
                         }
                         S3RetryAction::Clock | S3RetryAction::None => {
@@ -153,17 +153,17 @@ impl S3Client {
             "DELETE" => Method::DELETE,
             _ => Method::GET,
         };
-        let client = if self.address.is_loopback { &self.web.direct } else { &self.web.proxied };
-        let mut sending = client.request(method, url);
+        let client = if self.address.is_loopback { &self.http_clients.direct } else { &self.http_clients.proxied };
+        let mut builder = client.request(method, url);
         // The HTTP client sets the same `Host` header itself.
-        for (name, value) in self.signer.head(request, at).into_iter().filter(|(name, _)| *name != "host") {
-            sending = sending.header(name, value);
+        for (name, value) in self.signer.signed_headers(request, at).into_iter().filter(|(name, _)| *name != "host") {
+            builder = builder.header(name, value);
         }
         if request.method == "PUT" {
-            sending = sending.body(request.body.clone());
+            builder = builder.body(request.body.clone());
         }
         let sent = local_now_millis();
-        let result = send(sending, limit).await;
+        let result = send(builder, limit).await;
         if let SendResult::Response(response) = &result
             && let Some(date) = response.header("date")
         {
@@ -173,8 +173,8 @@ impl S3Client {
     }
 
     /// Converts a failure to the error that the caller of the port sees.
-    pub(super) fn request_error(&self, failed: RequestError) -> Error {
-        match failed {
+    pub(super) fn request_error(&self, error: RequestError) -> Error {
+        match error {
             RequestError::Rejected(rejection, true) => {
                 outcome_unknown(rejection.into_error(&self.address.display_name()))
             }

@@ -62,7 +62,7 @@ impl ApiError {
     pub(super) fn text(&self) -> String {
         [format!("HTTP {}", self.status), self.error_code.clone(), self.message.clone()]
             .into_iter()
-            .filter(|word| !word.is_empty())
+            .filter(|part| !part.is_empty())
             .collect::<Vec<_>>()
             .join(", ")
     }
@@ -70,7 +70,7 @@ impl ApiError {
     /// Converts a permanent rejection to the error that the caller of the port sees.
     pub(super) fn into_error(self, address: &str) -> Error {
         let region = self.region.as_ref().map(|region| format!("set the region to `{region}`"));
-        let (fact, help) = match (self.status, self.error_code.as_str(), region) {
+        let (reason, help) = match (self.status, self.error_code.as_str(), region) {
             (301 | 307, _, help) | (400, "AuthorizationHeaderMalformed", help) => {
                 ("is in another region", help.unwrap_or_else(|| "set the region of the bucket".to_owned()))
             }
@@ -98,7 +98,7 @@ impl ApiError {
                 "check the response; if the bucket is configured correctly, please report this".to_owned(),
             ),
         };
-        let message = format!("S3 at {address} {fact}: {}", self.text());
+        let message = format!("S3 at {address} {reason}: {}", self.text());
         Error::new(ErrorCode::StoreUnavailable, message)
             .with_help(format!("nothing was saved; {help}"))
             .with_retryable(false)
@@ -122,7 +122,7 @@ pub(super) fn unexpected_response(address: &str) -> Error {
 }
 
 /// Returns the error for a key that other processes kept changing until the retry timeout.
-pub(super) fn contended(key: &str, timeout: Duration) -> Error {
+pub(super) fn contention_error(key: &str, timeout: Duration) -> Error {
     let message = format!("other processes kept changing `{key}` in S3 for {timeout:?}");
     Error::new(ErrorCode::StoreUnavailable, message).with_help("nothing was saved; try again")
 }
@@ -153,7 +153,7 @@ mod tests {
     /// R-FWK-40: each error response is classified as transient, as a clock error, or as a failed precondition.
     #[test]
     fn api_errors_map_to_retry_actions() {
-        for (status, word, retry_action, is_precondition) in [
+        for (status, code, retry_action, is_precondition) in [
             (412, "PreconditionFailed", S3RetryAction::None, true),
             (404, "NoSuchKey", S3RetryAction::None, true),
             (404, "NoSuchBucket", S3RetryAction::None, false),
@@ -165,11 +165,11 @@ mod tests {
             (403, "AccessDenied", S3RetryAction::None, false),
         ] {
             let body = format!(
-                "<?xml version=\"1.0\"?><Error><Code>{word}</Code><Message>m &amp; m</Message><Key>k</Key></Error>"
+                "<?xml version=\"1.0\"?><Error><Code>{code}</Code><Message>m &amp; m</Message><Key>k</Key></Error>"
             );
             let error = api_error(status, &body);
-            assert_eq!((error.retry_action(), error.is_precondition()), (retry_action, is_precondition), "{word}");
-            assert_eq!(error.text(), format!("HTTP {status}, {word}, m & m"));
+            assert_eq!((error.retry_action(), error.is_precondition()), (retry_action, is_precondition), "{code}");
+            assert_eq!(error.text(), format!("HTTP {status}, {code}, m & m"));
         }
         assert_eq!(api_error(502, "<html>").text(), "HTTP 502");
     }

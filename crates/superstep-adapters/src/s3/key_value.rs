@@ -11,12 +11,12 @@ use superstep_core::port::{PutOptions, is_valid_key};
 use tokio::task::JoinSet;
 
 use super::client::{Precondition, S3Client};
-use super::error::{conditional_writes_unsupported, contended, corrupt, unexpected_response};
+use super::error::{conditional_writes_unsupported, contention_error, corrupt, unexpected_response};
 use super::object_format::{MAX_HEADER_BYTES, ObjectHeader, may_expire, object};
 use crate::http::request::{Backoff, outcome_unknown, token};
 
 /// Maximum number of objects per page, as limited by S3.
-const PAGE: usize = 1_000;
+const MAX_PAGE_SIZE: usize = 1_000;
 /// Maximum number of concurrent requests per call.
 const MAX_CONCURRENT_REQUESTS: usize = 16;
 
@@ -28,8 +28,8 @@ impl KeyValueOps {
     pub(super) async fn get(&self, key: &str) -> Result<Option<Vec<u8>>> {
         check(key)?;
         let Some(response) = self.0.get(&self.0.address.name(key), None).await? else { return Ok(None) };
-        let head = ObjectHeader::read(&response.body).ok_or_else(|| corrupt(key))?;
-        Ok((!head.is_expired(self.now())).then(|| head.value(response.body)))
+        let header = ObjectHeader::read(&response.body).ok_or_else(|| corrupt(key))?;
+        Ok((!header.is_expired(self.now())).then(|| header.value(response.body)))
     }
 
     /// Reads one key after the other, as the port requires.
@@ -44,8 +44,8 @@ impl KeyValueOps {
     pub(super) async fn put(&self, key: &str, value: &[u8], put: PutOptions) -> Result<bool> {
         check(key)?;
         let (name, writer) = (self.0.address.name(key), token()?);
-        let ends = put.ttl.map(|lasts| self.now().saturating_add(millis(lasts)));
-        let object = object(&writer, ends, value);
+        let expires_at = put.ttl.map(|ttl| self.now().saturating_add(millis(ttl)));
+        let object = object(&writer, expires_at, value);
         if !put.if_absent {
             return self.0.put(&name, &Precondition::None, object).await;
         }
@@ -54,15 +54,15 @@ impl KeyValueOps {
             if self.0.put(&name, &precondition, object.clone()).await? {
                 return Ok(true);
             }
-            precondition = match self.head(key).await.map_err(outcome_unknown)? {
+            precondition = match self.read_header(key).await.map_err(outcome_unknown)? {
                 // An earlier attempt succeeded and its response was lost.
-                Some((head, _)) if head.writer == writer => return Ok(true),
-                Some((head, _)) if !head.is_expired(self.now()) => return Ok(false),
-                Some((_, tag)) => Precondition::Unchanged(tag),
+                Some((header, _)) if header.writer == writer => return Ok(true),
+                Some((header, _)) if !header.is_expired(self.now()) => return Ok(false),
+                Some((_, etag)) => Precondition::Unchanged(etag),
                 None => Precondition::Absent,
             };
             if !backoff.wait(None).await {
-                return Err(contended(key, self.0.retry_timeout));
+                return Err(contention_error(key, self.0.retry_timeout));
             }
         }
     }
@@ -70,7 +70,7 @@ impl KeyValueOps {
     pub(super) async fn delete(&self, keys: &[String]) -> Result<()> {
         keys.iter().try_for_each(|key| check(key))?;
         let remove = |key: String, values: Self| async move { values.0.delete(&values.0.address.name(&key)).await };
-        self.each(keys.to_vec(), remove).await.map(drop)
+        self.map_concurrent(keys.to_vec(), remove).await.map(drop)
     }
 
     pub(super) async fn list(&self, prefix: &str, after: Option<&str>, limit: usize) -> Result<Vec<String>> {
@@ -82,14 +82,14 @@ impl KeyValueOps {
         let after = after.filter(|after| *after >= prefix && !after.is_empty()).map(|after| address.name(after));
         let (mut keys, mut next) = (Vec::new(), None);
         while keys.len() < limit {
-            let max_keys = PAGE.min(limit - keys.len());
+            let max_keys = MAX_PAGE_SIZE.min(limit - keys.len());
             let page = self.0.list(&address.name(prefix), after.as_deref(), next, max_keys).await?;
             let candidates = page.objects.iter().filter_map(|(name, size)| Some((address.key(name)?, *size)));
-            let alive = self.each(candidates.collect(), |(key, size), values: Self| async move {
+            let live_keys = self.map_concurrent(candidates.collect(), |(key, size), values: Self| async move {
                 let is_alive = !may_expire(size) || values.is_not_expired(&key).await?;
                 Ok(is_alive.then_some(key))
             });
-            keys.extend(alive.await?.into_iter().flatten());
+            keys.extend(live_keys.await?.into_iter().flatten());
             next = page.next;
             if next.is_none() {
                 break;
@@ -101,17 +101,17 @@ impl KeyValueOps {
     }
 
     async fn is_not_expired(&self, key: &str) -> Result<bool> {
-        Ok(self.head(key).await?.is_some_and(|(head, _)| !head.is_expired(self.now())))
+        Ok(self.read_header(key).await?.is_some_and(|(header, _)| !header.is_expired(self.now())))
     }
 
     /// Reads the header line and the ETag of an object.
-    async fn head(&self, key: &str) -> Result<Option<(ObjectHeader, String)>> {
+    async fn read_header(&self, key: &str) -> Result<Option<(ObjectHeader, String)>> {
         let Some(response) = self.0.get(&self.0.address.name(key), Some(MAX_HEADER_BYTES)).await? else {
             return Ok(None);
         };
-        let head = ObjectHeader::read(&response.body).ok_or_else(|| corrupt(key))?;
-        let tag = response.header("etag").ok_or_else(|| unexpected_response(&self.0.address.display_name()))?;
-        Ok(Some((head, tag.to_owned())))
+        let header = ObjectHeader::read(&response.body).ok_or_else(|| corrupt(key))?;
+        let etag = response.header("etag").ok_or_else(|| unexpected_response(&self.0.address.display_name()))?;
+        Ok(Some((header, etag.to_owned())))
     }
 
     /// Reads the bucket once and checks that the server evaluates the conditions of a put: otherwise every concurrent
@@ -136,24 +136,24 @@ impl KeyValueOps {
     }
 
     /// Runs `work` for each element with limited concurrency; the results are in the order of the elements.
-    async fn each<I, T, F>(&self, items: Vec<I>, work: impl Fn(I, Self) -> F) -> Result<Vec<T>>
+    async fn map_concurrent<I, T, F>(&self, items: Vec<I>, work: impl Fn(I, Self) -> F) -> Result<Vec<T>>
     where
         T: Send + 'static,
         F: Future<Output = Result<T>> + Send + 'static,
     {
-        let (mut under_way, mut done) = (JoinSet::new(), Vec::with_capacity(items.len()));
+        let (mut in_flight, mut results) = (JoinSet::new(), Vec::with_capacity(items.len()));
         let mut rest = items.into_iter().enumerate();
         loop {
-            for (number, item) in rest.by_ref().take(MAX_CONCURRENT_REQUESTS - under_way.len()) {
+            for (index, item) in rest.by_ref().take(MAX_CONCURRENT_REQUESTS - in_flight.len()) {
                 let work = work(item, self.clone());
-                under_way.spawn(async move { (number, work.await) });
+                in_flight.spawn(async move { (index, work.await) });
             }
-            let Some(ended) = under_way.join_next().await else { break };
-            let (number, result) = ended.map_err(|_| Error::internal("a request to S3 was aborted"))?;
-            done.push((number, result?));
+            let Some(joined) = in_flight.join_next().await else { break };
+            let (index, result) = joined.map_err(|_| Error::internal("a request to S3 was aborted"))?;
+            results.push((index, result?));
         }
-        done.sort_by_key(|(number, _)| *number);
-        Ok(done.into_iter().map(|(_, result)| result).collect())
+        results.sort_by_key(|(index, _)| *index);
+        Ok(results.into_iter().map(|(_, result)| result).collect())
     }
 }
 

@@ -25,10 +25,10 @@ pub(super) struct ObjectHeader {
 }
 
 /// Returns the bytes of an object.
-pub(super) fn object(writer: &str, ends: Option<u64>, value: &[u8]) -> Vec<u8> {
-    let mut line = format!("{MAGIC}{writer} {:016x}", ends.unwrap_or(NO_EXPIRY));
+pub(super) fn object(writer: &str, expires_at: Option<u64>, value: &[u8]) -> Vec<u8> {
+    let mut line = format!("{MAGIC}{writer} {:016x}", expires_at.unwrap_or(NO_EXPIRY));
     let is_odd = (line.len() + 1 + value.len()) % 2 == 1;
-    line.push_str(if is_odd == ends.is_some() { "\n" } else { " \n" });
+    line.push_str(if is_odd == expires_at.is_some() { "\n" } else { " \n" });
     [line.as_bytes(), value].concat()
 }
 
@@ -42,13 +42,13 @@ impl ObjectHeader {
     pub(super) fn read(object: &[u8]) -> Option<Self> {
         let length = object.iter().take(MAX_HEADER_BYTES).position(|byte| *byte == b'\n')? + 1;
         let line = std::str::from_utf8(&object[..length]).ok()?;
-        let (writer, ends) = line.strip_prefix(MAGIC)?.trim_end().split_once(' ')?;
-        let ends = u64::from_str_radix(ends, 16).ok()?;
-        Some(Self { writer: writer.to_owned(), expires_at: (ends != NO_EXPIRY).then_some(ends), length })
+        let (writer, expires_at) = line.strip_prefix(MAGIC)?.trim_end().split_once(' ')?;
+        let expires_at = u64::from_str_radix(expires_at, 16).ok()?;
+        Some(Self { writer: writer.to_owned(), expires_at: (expires_at != NO_EXPIRY).then_some(expires_at), length })
     }
 
     pub(super) fn is_expired(&self, now: u64) -> bool {
-        self.expires_at.is_some_and(|ends| ends <= now)
+        self.expires_at.is_some_and(|expires_at| expires_at <= now)
     }
 
     /// Returns the value of an object with this header.
@@ -90,10 +90,10 @@ pub(super) fn text<'a>(xml: &'a str, name: &str) -> Option<Cow<'a, str>> {
         return Some(content.into());
     }
     let mut pieces = content.split('&');
-    let mut plain = pieces.next()?.to_owned();
+    let mut unescaped = pieces.next()?.to_owned();
     for piece in pieces {
-        let (word, rest) = piece.split_once(';')?;
-        plain.push(match word {
+        let (entity, rest) = piece.split_once(';')?;
+        unescaped.push(match entity {
             "amp" => '&',
             "lt" => '<',
             "gt" => '>',
@@ -104,9 +104,9 @@ pub(super) fn text<'a>(xml: &'a str, name: &str) -> Option<Cow<'a, str>> {
                 None => char::from_u32(number.strip_prefix('#')?.parse().ok()?)?,
             },
         });
-        plain.push_str(rest);
+        unescaped.push_str(rest);
     }
-    Some(plain.into())
+    Some(unescaped.into())
 }
 
 #[cfg(test)]
@@ -117,19 +117,19 @@ mod tests {
     #[test]
     fn values_round_trip_and_sizes_show_expiry() {
         let writer = "0123456789abcdef".repeat(2);
-        for ends in [None, Some(0), Some(1_763_000_000_000)] {
+        for expires_at in [None, Some(0), Some(1_763_000_000_000)] {
             for length in [0, 1, 2, 3, 1_000, 1_001] {
                 let value: Vec<u8> = (0..length).map(|number| if number % 3 == 0 { b'\n' } else { b' ' }).collect();
-                let object = object(&writer, ends, &value);
-                assert_eq!(may_expire(object.len() as u64), ends.is_some());
-                let head = ObjectHeader::read(&object).unwrap();
-                assert_eq!((&head.writer, head.expires_at), (&writer, ends));
-                assert_eq!(ObjectHeader::read(&object[..MAX_HEADER_BYTES.min(object.len())]), Some(head.clone()));
-                assert_eq!(head.value(object), value);
+                let object = object(&writer, expires_at, &value);
+                assert_eq!(may_expire(object.len() as u64), expires_at.is_some());
+                let header = ObjectHeader::read(&object).unwrap();
+                assert_eq!((&header.writer, header.expires_at), (&writer, expires_at));
+                assert_eq!(ObjectHeader::read(&object[..MAX_HEADER_BYTES.min(object.len())]), Some(header.clone()));
+                assert_eq!(header.value(object), value);
             }
         }
-        let head = ObjectHeader::read(&object(&writer, Some(5), b"")).unwrap();
-        assert!(!head.is_expired(4) && head.is_expired(5));
+        let header = ObjectHeader::read(&object(&writer, Some(5), b"")).unwrap();
+        assert!(!header.is_expired(4) && header.is_expired(5));
         for other in [&b""[..], b"superstep1", b"another text\n", b"superstep1 a\n", b"superstep1 a x\n", &[0; 100]] {
             assert_eq!(ObjectHeader::read(other), None);
         }

@@ -35,8 +35,8 @@ impl ServerClock {
 
 /// Returns the local time in milliseconds since 1970.
 pub(super) fn local_now_millis() -> i64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
+    let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX)
 }
 
 #[cfg(test)]
@@ -46,12 +46,12 @@ mod tests {
     /// R-FWK-40: a correct clock is kept, a wrong one is corrected by the smallest amount.
     #[test]
     fn a_wrong_clock_is_corrected() {
-        for (server, behind) in
+        for (server, expected_offset) in
             [(10_000, 0), (9_500, 0), (10_100, 0), (9_001, 0), (8_000, -1_000), (10_200, 100), (3_610_000, 3_599_900)]
         {
             let clock = ServerClock::default();
             clock.adjust((10_000, 10_100), server);
-            assert_eq!(clock.0.load(Ordering::Relaxed), behind, "{server}");
+            assert_eq!(clock.0.load(Ordering::Relaxed), expected_offset, "{server}");
         }
         let clock = ServerClock::default();
         clock.observe(local_now_millis(), "Fri, 24 May 2013 00:00:00 GMT");

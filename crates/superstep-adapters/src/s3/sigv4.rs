@@ -35,13 +35,13 @@ impl Credentials {
     /// # Errors
     /// Returns an error that names the missing variable.
     pub(super) fn from_environment(variable: impl Fn(&str) -> Option<String>) -> Result<Self> {
-        let needed = |name: &str| {
+        let required = |name: &str| {
             variable(name).ok_or_else(|| {
                 Error::new(ErrorCode::ConfigInvalid, format!("no credentials for S3: `{name}` is not set"))
                     .with_help(format!("set `{KEY_ID}` and `{SECRET}`, or set both with `credentials`"))
             })
         };
-        Ok(Self { key_id: needed(KEY_ID)?, secret: needed(SECRET)?, token: variable(TOKEN) })
+        Ok(Self { key_id: required(KEY_ID)?, secret: required(SECRET)?, token: variable(TOKEN) })
     }
 }
 
@@ -75,38 +75,38 @@ pub(super) struct Signer {
 
 impl Signer {
     /// Returns the headers of a request at a time, including its signature.
-    pub(super) fn head(&self, request: &Request, at: Timestamp) -> Vec<(&'static str, String)> {
+    pub(super) fn signed_headers(&self, request: &Request, at: Timestamp) -> Vec<(&'static str, String)> {
         let (time, body) =
             (at.strftime("%Y%m%dT%H%M%SZ").to_string(), hex(digest::digest(&digest::SHA256, &request.body)));
-        let mut head = request.headers.clone();
-        head.extend([
+        let mut headers = request.headers.clone();
+        headers.extend([
             ("host", self.host.clone()),
             ("x-amz-content-sha256", body.clone()),
             ("x-amz-date", time.clone()),
         ]);
-        head.extend(self.credentials.token.iter().map(|token| ("x-amz-security-token", token.clone())));
-        head.sort();
-        let names: Vec<&str> = head.iter().map(|(name, _)| *name).collect();
+        headers.extend(self.credentials.token.iter().map(|token| ("x-amz-security-token", token.clone())));
+        headers.sort();
+        let names: Vec<&str> = headers.iter().map(|(name, _)| *name).collect();
         let names = names.join(";");
-        let lines: String = head.iter().map(|(name, value)| format!("{name}:{}\n", value.trim())).collect();
+        let lines: String = headers.iter().map(|(name, value)| format!("{name}:{}\n", value.trim())).collect();
         let canonical_request =
             format!("{}\n{}\n{}\n{lines}\n{names}\n{body}", request.method, request.path, request.query());
         let day = &time[..8];
         let scope = format!("{day}/{}/s3/aws4_request", self.region);
         let request_hash = hex(digest::digest(&digest::SHA256, canonical_request.as_bytes()));
         let signature = hex(self.sign(day, &format!("AWS4-HMAC-SHA256\n{time}\n{scope}\n{request_hash}")));
-        let words = format!(
+        let authorization = format!(
             "AWS4-HMAC-SHA256 Credential={}/{scope},SignedHeaders={names},Signature={signature}",
             self.credentials.key_id
         );
-        head.push(("authorization", words));
-        head
+        headers.push(("authorization", authorization));
+        headers
     }
 
     fn sign(&self, day: &str, text: &str) -> hmac::Tag {
         let mut key = format!("AWS4{}", self.credentials.secret).into_bytes();
-        for word in [day, &self.region, "s3", "aws4_request"] {
-            key = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &key), word.as_bytes()).as_ref().to_vec();
+        for part in [day, &self.region, "s3", "aws4_request"] {
+            key = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &key), part.as_bytes()).as_ref().to_vec();
         }
         hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &key), text.as_bytes())
     }
@@ -128,8 +128,8 @@ mod tests {
     }
 
     fn authorization(signer: &Signer, request: &Request) -> String {
-        let head = signer.head(request, "2013-05-24T00:00:00Z".parse().unwrap());
-        head.into_iter().find(|(name, _)| *name == "authorization").unwrap().1
+        let signed_headers = signer.signed_headers(request, "2013-05-24T00:00:00Z".parse().unwrap());
+        signed_headers.into_iter().find(|(name, _)| *name == "authorization").unwrap().1
     }
 
     fn get(path: &str, query: &[(&'static str, &str)], headers: &[(&'static str, &str)]) -> Request {
@@ -183,10 +183,10 @@ mod tests {
         let mut signer = signer();
         signer.credentials.token = Some("session".to_owned());
         let request = get("/", &[], &[]);
-        let head = signer.head(&request, Timestamp::UNIX_EPOCH);
-        assert!(head.contains(&("x-amz-security-token", "session".to_owned())));
+        let signed_headers = signer.signed_headers(&request, Timestamp::UNIX_EPOCH);
+        assert!(signed_headers.contains(&("x-amz-security-token", "session".to_owned())));
         assert!(authorization(&signer, &request).contains("x-amz-date;x-amz-security-token,"));
-        let printed = format!("{:?} {head:?}", signer.credentials);
+        let printed = format!("{:?} {signed_headers:?}", signer.credentials);
         assert!(printed.contains("AKIAIOSFODNN7EXAMPLE") && !printed.contains("wJalr"), "{printed}");
         assert!(!format!("{:?}", signer.credentials).contains("session"));
     }

@@ -91,12 +91,12 @@ fn ward() -> CompiledGraph<Case> {
     let mut graph = StateGraph::<Case>::new("ward");
     let note = graph.add_node("note", || Case::update().notes(("S3CRET-key".to_owned(), "S3CRET-note".to_owned())));
     let confirm = graph.add_node("confirm", |interrupts: Interrupts, cx: TaskContext| async move {
-        let once: String = cx.once("number", async { Ok::<_, NodeError>("S3CRET-once".to_owned()) }).await?;
+        let recorded: String = cx.once("number", async { Ok::<_, NodeError>("S3CRET-once".to_owned()) }).await?;
         let schema = json!({ "type": "string", "title": "S3CRET-schema" });
         let answer = interrupts
             .raise_with_schema("approve", json!({ "shown": "S3CRET-value" }), "S3CRET-text?", Some(schema))
             .await?;
-        Ok::<_, NodeError>(Case::update().log(once).log(answer.as_str().unwrap_or_default().to_owned()))
+        Ok::<_, NodeError>(Case::update().log(recorded).log(answer.as_str().unwrap_or_default().to_owned()))
     });
     let to_parent = graph.add_node("tell", || {
         let update = json!({ "log": ["S3CRET-outside"] });
@@ -166,18 +166,18 @@ async fn newest(store: &impl Checkpointer) -> CheckpointTuple {
 #[tokio::test]
 async fn an_encrypted_run_ends_as_a_plain_one_and_nothing_of_it_is_readable() {
     for durability in [Durability::Sync, Durability::Async, Durability::Exit] {
-        let (plain, below) = (MemoryCheckpointer::new(), MemoryCheckpointer::new());
+        let (plain, wrapped) = (MemoryCheckpointer::new(), MemoryCheckpointer::new());
         let expected = run_through(|| plain.clone().into(), durability).await;
-        let encrypted = run_through(|| EncryptedCheckpointer::new(below.clone(), key(1)).into(), durability).await;
+        let encrypted = run_through(|| EncryptedCheckpointer::new(wrapped.clone(), key(1)).into(), durability).await;
         assert_eq!(*encrypted.state, *expected.state);
         assert_eq!(encrypted.state.log, ["S3CRET-outside", "S3CRET-sent"]);
-        let (readable, hidden) = (everything(&plain, "t").await, everything(&below, "t").await);
+        let (readable, hidden) = (everything(&plain, "t").await, everything(&wrapped, "t").await);
         for secret in SECRETS {
             assert!(readable.contains(secret), "{durability:?}: `{secret}` is not readable without encryption");
             assert!(!hidden.contains(secret), "{durability:?}: `{secret}` is readable");
         }
         assert!(!hidden.contains("S3CRET"));
-        let reopened = EncryptedCheckpointer::new(below, key(1));
+        let reopened = EncryptedCheckpointer::new(wrapped, key(1));
         let opened = everything(&reopened, "t").await;
         assert!(SECRETS.iter().all(|secret| opened.contains(secret)));
     }
@@ -186,19 +186,19 @@ async fn an_encrypted_run_ends_as_a_plain_one_and_nothing_of_it_is_readable() {
 /// R-REF-64: full values that a checkpointer stores instead of many changes are encrypted as well.
 #[tokio::test]
 async fn full_copies_are_encrypted() {
-    let below = MemoryCheckpointer::new();
+    let wrapped = MemoryCheckpointer::new();
     let mut graph = StateGraph::<Case>::new("loop");
     let round = graph.add_node("round", |case: View<Case>| {
         Case::update().notes(("S3CRET-key".to_owned(), format!("S3CRET-{}", case.rounds))).rounds(1_u64)
     });
-    let onward = move |case: &Case| if case.rounds < 60 { Goto::node(round) } else { Goto::end() };
-    graph.add_edge(START, round).add_conditional_edges(round, onward, [round.into(), END]);
-    let compiled = graph.checkpointer(EncryptedCheckpointer::new(below.clone(), key(1))).compile().unwrap();
+    let route = move |case: &Case| if case.rounds < 60 { Goto::node(round) } else { Goto::end() };
+    graph.add_edge(START, round).add_conditional_edges(round, route, [round.into(), END]);
+    let compiled = graph.checkpointer(EncryptedCheckpointer::new(wrapped.clone(), key(1))).compile().unwrap();
     let done = compiled.invoke(Case::input().patient("S3CRET")).thread("t").recursion_limit(100).await.unwrap();
     assert_eq!(done.state.notes["S3CRET-key"], "S3CRET-59");
-    let (_, log) = newest(&below).await.fields.into_iter().find(|(field, _)| **field == *"notes").unwrap();
+    let (_, log) = newest(&wrapped).await.fields.into_iter().find(|(field, _)| **field == *"notes").unwrap();
     assert!(log.len() < 40, "{} changes: the store has put a whole value between them", log.len());
-    assert!(!everything(&below, "t").await.contains("S3CRET"));
+    assert!(!everything(&wrapped, "t").await.contains("S3CRET"));
     assert_eq!(*compiled.threads().get_state("t").await.unwrap().state, *done.state);
 }
 
@@ -206,50 +206,50 @@ async fn full_copies_are_encrypted() {
 /// values are encrypted.
 #[tokio::test]
 async fn plaintext_rows_are_rejected_unless_allowed() {
-    let below = MemoryCheckpointer::new();
-    case(below.clone()).invoke(Case::input().patient("S3CRET-patient")).thread("t").await.unwrap();
-    let before = everything(&below, "t").await;
+    let wrapped = MemoryCheckpointer::new();
+    case(wrapped.clone()).invoke(Case::input().patient("S3CRET-patient")).thread("t").await.unwrap();
+    let before = everything(&wrapped, "t").await;
     assert!(before.contains("S3CRET-patient") && !before.contains("__sealed__"));
 
-    let strict = EncryptedCheckpointer::new(below.clone(), key(1));
+    let strict = EncryptedCheckpointer::new(wrapped.clone(), key(1));
     let error = case(strict.clone()).resume("t", "S3CRET-answer").await.unwrap_err();
     assert_eq!(error.code(), ErrorCode::CheckpointCorrupt);
     assert!(error.message().contains("is not encrypted"), "{error}");
     assert!(error.help().unwrap().contains("`allow_plaintext(true)`"), "{error}");
-    assert_eq!(everything(&below, "t").await, before);
+    assert_eq!(everything(&wrapped, "t").await, before);
 
     let done = case(strict.clone().allow_plaintext(true)).resume("t", "S3CRET-answer").await.unwrap();
     assert_eq!(done.state.log, ["S3CRET-outside", "S3CRET-sent"]);
-    let after = everything(&below, "t").await;
+    let after = everything(&wrapped, "t").await;
     assert!(!after.contains("S3CRET-answer") && !after.contains("S3CRET-outside"), "new values are not encrypted");
     assert_eq!(*case(strict.allow_plaintext(true)).threads().get_state("t").await.unwrap().state, *done.state);
 }
 
 /// Returns an interrupted thread encrypted with the first key.
-async fn waiting() -> MemoryCheckpointer {
-    let below = MemoryCheckpointer::new();
-    case(EncryptedCheckpointer::new(below.clone(), key(1)))
+async fn interrupted_thread() -> MemoryCheckpointer {
+    let wrapped = MemoryCheckpointer::new();
+    case(EncryptedCheckpointer::new(wrapped.clone(), key(1)))
         .invoke(Case::input().patient("S3CRET-patient"))
         .thread("t")
         .await
         .unwrap();
-    below
+    wrapped
 }
 
 /// R-REF-64: a missing key results in an error with its id; an old key decrypts, and the new one encrypts.
 #[tokio::test]
 async fn keys_can_change_and_a_wrong_one_is_named() {
-    let below = waiting().await;
-    let other = EncryptedCheckpointer::new(below.clone(), key(2));
+    let wrapped = interrupted_thread().await;
+    let other = EncryptedCheckpointer::new(wrapped.clone(), key(2));
     let error = case(other.clone()).threads().get_state("t").await.unwrap_err();
-    let id = newest(&below).await.checkpoint.id.to_string();
+    let id = newest(&wrapped).await.checkpoint.id.to_string();
     assert_eq!((error.code(), error.location().thread.clone()), (ErrorCode::CheckpointCorrupt, Some("t".into())));
     for part in ["thread `t`", &id, "field `patient`", "encrypted with key id `"] {
         assert!(error.message().contains(part), "{error}");
     }
     let done = case(other.clone().with_decryption_key(key(1))).resume("t", "S3CRET-answer").await.unwrap();
     assert_eq!(done.state.log, ["S3CRET-outside", "S3CRET-sent"]);
-    let error = case(EncryptedCheckpointer::new(below.clone(), key(1))).threads().get_state("t").await.unwrap_err();
+    let error = case(EncryptedCheckpointer::new(wrapped.clone(), key(1))).threads().get_state("t").await.unwrap_err();
     assert!(
         error.message().contains("encrypted with key id `"),
         "the newest rows are not encrypted with the new key: {error}"
@@ -264,9 +264,9 @@ async fn keys_can_change_and_a_wrong_one_is_named() {
 /// R-FWK-48: rows of one thread cannot be decrypted as rows of another, and the error names their location.
 #[tokio::test]
 async fn rows_that_were_moved_to_another_thread_are_rejected() {
-    let below = waiting().await;
-    below.copy_thread(&"t".into(), &"moved".into()).await.unwrap();
-    let error = case(EncryptedCheckpointer::new(below, key(1))).threads().get_state("moved").await.unwrap_err();
+    let wrapped = interrupted_thread().await;
+    wrapped.copy_thread(&"t".into(), &"moved".into()).await.unwrap();
+    let error = case(EncryptedCheckpointer::new(wrapped, key(1))).threads().get_state("moved").await.unwrap_err();
     assert_eq!(error.code(), ErrorCode::CheckpointCorrupt);
     for part in ["thread `moved`, checkpoint ", "field `patient`", "belongs to another location"] {
         assert!(error.message().contains(part), "{error}");
@@ -276,14 +276,14 @@ async fn rows_that_were_moved_to_another_thread_are_rejected() {
 /// R-FWK-48: a copy is encrypted with the newest key: the old one is no longer needed, and the copy can be resumed.
 #[tokio::test]
 async fn a_copy_is_encrypted_with_the_newest_key() {
-    let below = waiting().await;
-    let both = EncryptedCheckpointer::new(below.clone(), key(2)).with_decryption_key(key(1));
+    let wrapped = interrupted_thread().await;
+    let both = EncryptedCheckpointer::new(wrapped.clone(), key(2)).with_decryption_key(key(1));
     both.copy_thread(&"t".into(), &"copy".into()).await.unwrap();
-    let done = case(EncryptedCheckpointer::new(below.clone(), key(2))).resume("copy", "S3CRET-answer").await.unwrap();
+    let done = case(EncryptedCheckpointer::new(wrapped.clone(), key(2))).resume("copy", "S3CRET-answer").await.unwrap();
     assert_eq!(done.state.log, ["S3CRET-outside", "S3CRET-sent"]);
-    assert!(!everything(&below, "copy").await.contains("S3CRET"));
+    assert!(!everything(&wrapped, "copy").await.contains("S3CRET"));
     assert!(
-        case(EncryptedCheckpointer::new(below, key(2))).threads().get_state("t").await.is_err(),
+        case(EncryptedCheckpointer::new(wrapped, key(2))).threads().get_state("t").await.is_err(),
         "the first still has the old key"
     );
 }
@@ -291,14 +291,14 @@ async fn a_copy_is_encrypted_with_the_newest_key() {
 /// R-FWK-48: an unknown key is looked up by its id once.
 #[tokio::test]
 async fn a_missing_key_is_looked_up_by_its_number() {
-    let below = waiting().await;
+    let wrapped = interrupted_thread().await;
     let lookups = Arc::new(AtomicUsize::new(0));
     let counted = lookups.clone();
     let lookup = move |number: &str| {
         counted.fetch_add(1, Ordering::Relaxed);
         Some(key(1)).filter(|key| key.key_id() == number)
     };
-    let encrypted = EncryptedCheckpointer::new(below, key(2)).key_lookup(lookup);
+    let encrypted = EncryptedCheckpointer::new(wrapped, key(2)).key_lookup(lookup);
     for _ in 0..2 {
         assert_eq!(case(encrypted.clone()).threads().get_state("t").await.unwrap().state.patient, "S3CRET-patient");
     }
@@ -308,11 +308,11 @@ async fn a_missing_key_is_looked_up_by_its_number() {
 /// R-FWK-41, R-FWK-48: a long value is compressed before it is encrypted.
 #[tokio::test]
 async fn long_values_are_compressed_before_they_are_encrypted() {
-    let below = MemoryCheckpointer::new();
+    let wrapped = MemoryCheckpointer::new();
     let long = "what was said before is said again, ".repeat(500);
-    let compiled = case(EncryptedCheckpointer::new(below.clone(), key(1)));
+    let compiled = case(EncryptedCheckpointer::new(wrapped.clone(), key(1)));
     compiled.invoke(Case::input().patient(long.clone())).thread("t").await.unwrap();
-    let (_, log) = newest(&below).await.fields.into_iter().find(|(field, _)| **field == *"patient").unwrap();
+    let (_, log) = newest(&wrapped).await.fields.into_iter().find(|(field, _)| **field == *"patient").unwrap();
     let stored = log[0].1.to_json().unwrap().to_string();
     assert!(stored.len() * 10 < long.len(), "{} of {}", stored.len(), long.len());
     assert_eq!(compiled.threads().get_state("t").await.unwrap().state.patient, long);
@@ -322,10 +322,10 @@ async fn long_values_are_compressed_before_they_are_encrypted() {
 /// their name.
 #[tokio::test]
 async fn values_changed_in_the_wrapped_store_are_rejected() {
-    let below = waiting().await;
+    let wrapped = interrupted_thread().await;
     for (tamper, slot) in tampered::MODIFICATIONS {
         let encrypted = EncryptedCheckpointer::new(
-            TamperingCheckpointer { store: below.clone(), tamper: Arc::new(tamper) },
+            TamperingCheckpointer { store: wrapped.clone(), tamper: Arc::new(tamper) },
             key(1),
         );
         let ward = encrypted.namespaces(&"t".into()).await.unwrap().pop().unwrap();
@@ -341,7 +341,7 @@ async fn values_changed_in_the_wrapped_store_are_rejected() {
             assert!(error.message().contains(slot), "{slot}: {error}");
         }
     }
-    let snapshot = case(EncryptedCheckpointer::new(below, key(1))).threads().get_state("t").await.unwrap();
+    let snapshot = case(EncryptedCheckpointer::new(wrapped, key(1))).threads().get_state("t").await.unwrap();
     assert_eq!(snapshot.state.patient, "S3CRET-patient");
 }
 
@@ -353,15 +353,17 @@ async fn a_newer_format_is_rejected_as_newer() {
             log[0].1 = AnyValue::json(json!({ "__sealed__": "AwAAAAA" }));
         }
     };
-    let encrypted =
-        EncryptedCheckpointer::new(TamperingCheckpointer { store: waiting().await, tamper: Arc::new(later) }, key(1));
+    let encrypted = EncryptedCheckpointer::new(
+        TamperingCheckpointer { store: interrupted_thread().await, tamper: Arc::new(later) },
+        key(1),
+    );
     let error =
         encrypted.load(&"t".into(), &CheckpointNamespace::root(), CheckpointSelector::Latest).await.unwrap_err();
     assert_eq!(error.code(), ErrorCode::CheckpointTooNew, "{error}");
 }
 
 /// Returns a first checkpoint with a scheduled send and keys changed since the input.
-fn draft(lease: &Lease, payload: &str, key: &str) -> Commit {
+fn first_commit(lease: &Lease, payload: &str, key: &str) -> Commit {
     let send = StoredSend { index: 0, payload: AnyValue::json(json!(payload)), timeout: None };
     let trigger = StoredTrigger { kind: TriggerKind::Send, from: None };
     let merged = Change::Merged { set: vec![key.to_owned()], removed: Vec::new() };
@@ -385,19 +387,19 @@ fn draft(lease: &Lease, payload: &str, key: &str) -> Commit {
 /// rejected.
 #[tokio::test]
 async fn an_equal_commit_is_the_same_and_another_is_rejected() {
-    let below = MemoryCheckpointer::new();
-    let encrypted = EncryptedCheckpointer::new(below.clone(), key(1));
+    let wrapped = MemoryCheckpointer::new();
+    let encrypted = EncryptedCheckpointer::new(wrapped.clone(), key(1));
     let lease = encrypted.acquire(&"t".into(), RunId::from_bits(1)).await.unwrap();
-    encrypted.commit(&draft(&lease, "S3CRET-sent", "S3CRET-key")).await.unwrap();
-    let before = everything(&below, "t").await;
-    encrypted.commit(&draft(&lease, "S3CRET-sent", "S3CRET-key")).await.unwrap();
+    encrypted.commit(&first_commit(&lease, "S3CRET-sent", "S3CRET-key")).await.unwrap();
+    let before = everything(&wrapped, "t").await;
+    encrypted.commit(&first_commit(&lease, "S3CRET-sent", "S3CRET-key")).await.unwrap();
     for (payload, key) in [("another", "S3CRET-key"), ("S3CRET-sent", "another")] {
-        assert!(encrypted.commit(&draft(&lease, payload, key)).await.is_err());
+        assert!(encrypted.commit(&first_commit(&lease, payload, key)).await.is_err());
     }
-    assert_eq!(everything(&below, "t").await, before);
+    assert_eq!(everything(&wrapped, "t").await, before);
     assert!(!before.contains("S3CRET"));
     let loaded = newest(&encrypted).await;
-    let expected = draft(&lease, "S3CRET-sent", "S3CRET-key");
+    let expected = first_commit(&lease, "S3CRET-sent", "S3CRET-key");
     assert_eq!(
         (Some(&loaded.checkpoint), &loaded.fields[0].1[0].1),
         (expected.checkpoint.as_ref(), &expected.changes[0].delta)
@@ -407,10 +409,10 @@ async fn an_equal_commit_is_the_same_and_another_is_rejected() {
 /// R-REF-64: a value that looks encrypted is stored like any other.
 #[tokio::test]
 async fn a_value_that_looks_encrypted_is_read_back() {
-    let odd = r#"{"__sealed__":"AQ"}"#;
+    let text = r#"{"__sealed__":"AQ"}"#;
     let compiled = case(empty());
-    let input = Case::input().patient("__sealed__:AQ").notes((odd.to_owned(), odd.to_owned()));
+    let input = Case::input().patient("__sealed__:AQ").notes((text.to_owned(), text.to_owned()));
     compiled.invoke(input).thread("t").await.unwrap();
     let case = compiled.threads().get_state("t").await.unwrap().state;
-    assert_eq!((case.patient.as_str(), case.notes[odd].as_str()), ("__sealed__:AQ", odd));
+    assert_eq!((case.patient.as_str(), case.notes[text].as_str()), ("__sealed__:AQ", text));
 }

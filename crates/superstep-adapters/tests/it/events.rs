@@ -21,7 +21,7 @@ fn event(number: u64, body: Value) -> StoredEvent {
     StoredEvent { number, run: RunId::from_bits(1), payload: AnyValue::json(body) }
 }
 
-async fn take(store: &impl Checkpointer, thread: &str) -> Lease {
+async fn acquire(store: &impl Checkpointer, thread: &str) -> Lease {
     store.acquire(&thread.into(), RunId::from_bits(1)).await.unwrap()
 }
 

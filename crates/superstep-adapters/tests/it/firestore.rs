@@ -9,11 +9,11 @@ use std::path::Path;
 
 use serde_json::Value;
 use superstep_adapters::firestore::{FirestoreKeyValue, FirestoreOptions};
-use superstep_cluster::firestore_emulator::{FirestoreEmulator, folder, missing};
+use superstep_cluster::firestore_emulator::{FirestoreEmulator, folder, unavailable_reason};
 use superstep_core::port::PutOptions;
 use superstep_core::testing::block_on;
 
-use crate::server::pass;
+use crate::server::forward;
 
 mod chunked_values;
 mod faults;
@@ -56,7 +56,7 @@ const ONLY_NEW: PutOptions = PutOptions { if_absent: true, ttl: None };
 /// # Panics
 /// Panics if the emulator cannot be started, and names the program to install.
 fn emulator() -> String {
-    if let Some(problem) = missing() {
+    if let Some(problem) = unavailable_reason() {
         panic!("this test needs Google's Firestore emulator: {problem}");
     }
     let lock = File::create(Path::new(env!("CARGO_TARGET_TMPDIR")).join("firestore.lock")).unwrap();
@@ -92,8 +92,8 @@ fn count(address: &str, collection: &str) -> usize {
         "from": [{ "collectionId": collection }],
         "select": { "fields": [{ "fieldPath": "__name__" }] },
     } });
-    let answer = post(address, "runQuery", &question);
-    answer.as_array().unwrap().iter().filter(|item| item.get("document").is_some()).count()
+    let response = post(address, "runQuery", &question);
+    response.as_array().unwrap().iter().filter(|item| item.get("document").is_some()).count()
 }
 
 /// Sends a request to the emulator directly, without the store.
@@ -105,7 +105,7 @@ fn post(address: &str, method: &str, body: &Value) -> Value {
          authorization: Bearer owner\r\ncontent-type: application/json\r\ncontent-length: {}",
         body.len()
     );
-    let answer = runtime.block_on(pass(address, &head, body.as_bytes())).unwrap();
-    let answer = String::from_utf8(answer).unwrap();
-    serde_json::from_str(answer.split_once("\r\n\r\n").unwrap().1).unwrap()
+    let response = runtime.block_on(forward(address, &head, body.as_bytes())).unwrap();
+    let response = String::from_utf8(response).unwrap();
+    serde_json::from_str(response.split_once("\r\n\r\n").unwrap().1).unwrap()
 }

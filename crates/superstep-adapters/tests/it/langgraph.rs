@@ -32,8 +32,8 @@ fn sqlite() -> LangGraphImporter {
 }
 
 async fn postgres() -> LangGraphImporter {
-    let live = std::env::var("SUPERSTEP_LANGGRAPH_POSTGRES");
-    let url = live.unwrap_or_else(|_| crate::postgres::database(&folder().join("threads.sql")));
+    let live_url = std::env::var("SUPERSTEP_LANGGRAPH_POSTGRES");
+    let url = live_url.unwrap_or_else(|_| crate::postgres::database(&folder().join("threads.sql")));
     LangGraphImporter::postgres(&url).await.unwrap()
 }
 
@@ -93,8 +93,8 @@ fn assert_values(expected: &Value, loaded: &CheckpointTuple) {
             None => assert!(is_default(value), "`{field}` is missing: {value:#}"),
         }
     }
-    let strange = actual.keys().find(|field| expected.get(field).is_none());
-    assert_eq!(strange, None, "{expected:#}");
+    let unexpected = actual.keys().find(|field| expected.get(field).is_none());
+    assert_eq!(unexpected, None, "{expected:#}");
 }
 
 fn assert_same(expected: &Value, loaded: &CheckpointTuple) {
@@ -114,12 +114,12 @@ fn assert_same(expected: &Value, loaded: &CheckpointTuple) {
         next.sort_unstable();
         assert_eq!(scheduled, next);
         assert_values(&expected["values"], loaded);
-        assert_eq!(questions(expected), pending_interrupts(loaded), "{expected:#}");
+        assert_eq!(printed_interrupts(expected), pending_interrupts(loaded), "{expected:#}");
     }
 }
 
 /// Returns the interrupts that Python printed.
-fn questions(expected: &Value) -> Vec<(String, Value)> {
+fn printed_interrupts(expected: &Value) -> Vec<(String, Value)> {
     let tasks = expected["tasks"].as_array().unwrap().iter();
     let interrupts = tasks.flat_map(|task| {
         let name = task["name"].as_str().unwrap().to_owned();
@@ -130,7 +130,7 @@ fn questions(expected: &Value) -> Vec<(String, Value)> {
 
 fn pending_interrupts(loaded: &CheckpointTuple) -> Vec<(String, Value)> {
     let interrupts = loaded.pending.iter().filter_map(|pending| match &pending.entry {
-        TaskEntry::Interrupt(question) => Some((pending.node.to_string(), question.value.clone())),
+        TaskEntry::Interrupt(interrupt) => Some((pending.node.to_string(), interrupt.value.clone())),
         _ => None,
     });
     interrupts.collect()
@@ -146,13 +146,13 @@ async fn history(store: &SharedCheckpointer, thread: &str, namespace: &Checkpoin
 async fn imported_threads_match_python() {
     for (python, printed) in both().await {
         let threads = python.threads().await.unwrap();
-        assert!(THREADS.iter().all(|thread| threads.iter().any(|found| found == thread)), "{threads:?}");
+        assert!(THREADS.iter().all(|thread| threads.iter().any(|other| other == thread)), "{threads:?}");
         for store in
             [MemoryCheckpointer::new().into(), SharedCheckpointer::from(SqliteCheckpointer::open(":memory:").unwrap())]
         {
             for thread in THREADS {
-                let brought = python.import(thread, store.clone()).await.unwrap();
-                assert_eq!((&brought.skipped_channels, &brought.warnings), (&vec![], &vec![]), "{thread}");
+                let report = python.import(thread, store.clone()).await.unwrap();
+                assert_eq!((&report.skipped_channels, &report.warnings), (&vec![], &vec![]), "{thread}");
                 let (expected, actual) = (
                     printed[thread]["history"].as_array().unwrap(),
                     history(&store, thread, &CheckpointNamespace::root()).await,
@@ -188,8 +188,8 @@ async fn subgraphs_are_imported() {
     for (python, printed) in both().await {
         for (thread, graphs) in [("inner", 2), ("deep", 3), ("fan", 3), ("kept", 2)] {
             let store: SharedCheckpointer = MemoryCheckpointer::new().into();
-            let brought = python.import(thread, store.clone()).await.unwrap();
-            assert_eq!(brought.graphs, graphs, "{thread}");
+            let report = python.import(thread, store.clone()).await.unwrap();
+            assert_eq!(report.graphs, graphs, "{thread}");
             let mut newest = BTreeMap::new();
             for namespace in store.namespaces(&thread.into()).await.unwrap() {
                 let loaded = history(&store, thread, &namespace).await.remove(0);
@@ -204,10 +204,10 @@ async fn subgraphs_are_imported() {
             }
             let parent = &history(&store, thread, &CheckpointNamespace::root()).await[0];
             for pending in &parent.pending {
-                let TaskEntry::Interrupt(question) = &pending.entry else { panic!("{pending:?}") };
+                let TaskEntry::Interrupt(interrupt) = &pending.entry else { panic!("{pending:?}") };
                 let path = if thread == "kept" { "child".to_owned() } else { format!("child:{}", pending.task) };
-                assert!(question.namespace.as_str().starts_with(&path), "{question:?}");
-                let subgraph = &history(&store, thread, &question.namespace).await[0];
+                assert!(interrupt.namespace.as_str().starts_with(&path), "{interrupt:?}");
+                let subgraph = &history(&store, thread, &interrupt.namespace).await[0];
                 assert_eq!(subgraph.pending[0].entry, pending.entry);
             }
         }
@@ -218,9 +218,9 @@ async fn subgraphs_are_imported() {
 #[tokio::test]
 async fn a_thread_of_a_function_is_history_only() {
     for (python, _) in both().await {
-        let brought = python.import("function", MemoryCheckpointer::new()).await.unwrap();
-        assert_eq!((brought.next_nodes.len(), brought.interrupts), (0, 0));
-        assert!(brought.warnings[0].ends_with("an `@entrypoint` instead of a graph; it is imported as history only"));
+        let report = python.import("function", MemoryCheckpointer::new()).await.unwrap();
+        assert_eq!((report.next_nodes.len(), report.interrupts), (0, 0));
+        assert!(report.warnings[0].ends_with("an `@entrypoint` instead of a graph; it is imported as history only"));
     }
 }
 
@@ -244,13 +244,13 @@ async fn a_list_that_grows_is_stored_once() {
 async fn an_imported_thread_can_be_exported() {
     for (python, _) in both().await {
         for thread in THREADS {
-            let (here, there): (SharedCheckpointer, SharedCheckpointer) =
+            let (source, target): (SharedCheckpointer, SharedCheckpointer) =
                 (SqliteCheckpointer::open(":memory:").unwrap().into(), MemoryCheckpointer::new().into());
-            python.import(thread, here.clone()).await.unwrap();
+            python.import(thread, source.clone()).await.unwrap();
             let (mut file, mut copy) = (Vec::new(), Vec::new());
-            transfer::export(here, thread, &mut file).await.unwrap();
-            transfer::import(there.clone(), &file[..], ImportName::Same).await.unwrap();
-            transfer::export(there, thread, &mut copy).await.unwrap();
+            transfer::export(source, thread, &mut file).await.unwrap();
+            transfer::import(target.clone(), &file[..], ImportName::Same).await.unwrap();
+            transfer::export(target, thread, &mut copy).await.unwrap();
             assert_eq!(String::from_utf8(copy).unwrap(), String::from_utf8(file).unwrap(), "{thread}");
         }
     }

@@ -20,7 +20,7 @@ mod third_party_servers;
 pub(crate) struct ScriptedTool {
     name: &'static str,
     /// Reports the start of a call that never ends, and its cancellation.
-    life: UnboundedSender<&'static str>,
+    lifecycle: UnboundedSender<&'static str>,
 }
 
 impl Tool for ScriptedTool {
@@ -40,13 +40,13 @@ impl Tool for ScriptedTool {
             "fail" => Err(ToolError::new("no such street")),
             "panic" => panic!("on purpose"),
             "step" => {
-                for news in with.as_array().unwrap() {
-                    call.progress.send(news.clone()).await;
+                for value in with.as_array().unwrap() {
+                    call.progress.send(value.clone()).await;
                 }
                 Ok("done".into())
             }
             "hang" => {
-                let _life = CallGuard::begin(self.life.clone());
+                let _lifecycle = CallGuard::begin(self.lifecycle.clone());
                 std::future::pending().await
             }
             other => Err(ToolError::new(format!("cannot `{other}`"))),
@@ -57,9 +57,9 @@ impl Tool for ScriptedTool {
 struct CallGuard(UnboundedSender<&'static str>);
 
 impl CallGuard {
-    fn begin(life: UnboundedSender<&'static str>) -> Self {
-        life.send("begun").unwrap();
-        Self(life)
+    fn begin(lifecycle: UnboundedSender<&'static str>) -> Self {
+        lifecycle.send("begun").unwrap();
+        Self(lifecycle)
     }
 }
 
@@ -71,8 +71,8 @@ impl Drop for CallGuard {
 
 /// Returns a tool with this name and the lifecycle events of its calls.
 pub(crate) fn scripted_tool(name: &'static str) -> (SharedTool, UnboundedReceiver<&'static str>) {
-    let (life, events) = unbounded_channel();
-    (ScriptedTool { name, life }.into(), events)
+    let (lifecycle, events) = unbounded_channel();
+    (ScriptedTool { name, lifecycle }.into(), events)
 }
 
 /// Returns a server with one scripted tool.

@@ -24,8 +24,8 @@ const KEY: &str = "sk-very-secret-0123456789";
 struct RecordingListener(Vec<MessageChunk>);
 
 impl ChunkListener for RecordingListener {
-    fn on_chunk(&mut self, piece: MessageChunk) -> Option<BoxFuture<'_, ()>> {
-        self.0.push(piece);
+    fn on_chunk(&mut self, chunk: MessageChunk) -> Option<BoxFuture<'_, ()>> {
+        self.0.push(chunk);
         None
     }
 }
@@ -33,8 +33,8 @@ impl ChunkListener for RecordingListener {
 /// Calls a model with a listener.
 async fn listen(model: &ProviderModel, request: &ChatRequest) -> (Result<ChatResponse>, Vec<MessageChunk>) {
     let mut listener = RecordingListener::default();
-    let answer = model.generate(request, &mut ChunkSender::new(&mut listener)).await;
-    (answer, listener.0)
+    let response = model.generate(request, &mut ChunkSender::new(&mut listener)).await;
+    (response, listener.0)
 }
 
 /// Calls a model without a listener.
@@ -44,31 +44,31 @@ async fn generate(model: &ProviderModel, request: &ChatRequest) -> Result<ChatRe
 
 /// Calls a model with a listener and checks that the concatenated chunks are the response.
 async fn generate_streamed(model: &ProviderModel, request: &ChatRequest) -> (ChatResponse, Vec<MessageChunk>) {
-    let (answer, pieces) = listen(model, request).await;
-    let answer = answer.unwrap();
+    let (response, chunks) = listen(model, request).await;
+    let response = response.unwrap();
     let (mut text, mut reasoning, mut calls) = (String::new(), String::new(), Vec::<(String, String, String)>::new());
-    for piece in &pieces {
-        match piece {
+    for chunk in &chunks {
+        match chunk {
             MessageChunk::Text(more) => text.push_str(more),
             MessageChunk::Reasoning(more) => reasoning.push_str(more),
-            MessageChunk::ToolCall(piece) => {
-                if piece.index == calls.len() {
-                    calls.push((piece.id.clone().unwrap(), piece.name.clone().unwrap(), String::new()));
+            MessageChunk::ToolCall(chunk) => {
+                if chunk.index == calls.len() {
+                    calls.push((chunk.id.clone().unwrap(), chunk.name.clone().unwrap(), String::new()));
                 }
-                calls[piece.index].2.push_str(&piece.args);
+                calls[chunk.index].2.push_str(&chunk.args);
             }
             other => panic!("{other:?}"),
         }
     }
-    let expected_reasoning = answer.message.metadata.get("reasoning").and_then(Value::as_str).unwrap_or_default();
-    assert_eq!((text.as_str(), reasoning.as_str()), (&*answer.message.text(), expected_reasoning));
-    assert_eq!(calls.len(), answer.message.tool_calls.len());
-    for ((id, name, args), call) in calls.iter().zip(&answer.message.tool_calls) {
+    let expected_reasoning = response.message.metadata.get("reasoning").and_then(Value::as_str).unwrap_or_default();
+    assert_eq!((text.as_str(), reasoning.as_str()), (&*response.message.text(), expected_reasoning));
+    assert_eq!(calls.len(), response.message.tool_calls.len());
+    for ((id, name, args), call) in calls.iter().zip(&response.message.tool_calls) {
         assert_eq!((id, name), (&call.id, &call.name));
         let read = if args.is_empty() { json!({}) } else { serde_json::from_str(args).unwrap_or(args.clone().into()) };
         assert_eq!(read, call.args);
     }
-    (answer, pieces)
+    (response, chunks)
 }
 
 /// Returns the tool that is sent to every provider.
@@ -91,7 +91,7 @@ fn conversation() -> Vec<Message> {
 }
 
 /// Returns ids, names and arguments of the tool calls of a response.
-fn calls(answer: &ChatResponse) -> Vec<(&str, &str, Value)> {
-    let calls = answer.message.tool_calls.iter();
+fn calls(response: &ChatResponse) -> Vec<(&str, &str, Value)> {
+    let calls = response.message.tool_calls.iter();
     calls.map(|call| (call.id.as_str(), call.name.as_str(), call.args.clone())).collect()
 }

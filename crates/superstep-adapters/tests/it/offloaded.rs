@@ -91,8 +91,8 @@ fn study(store: impl Into<SharedCheckpointer>, rounds: u64) -> CompiledGraph<Stu
     let note = graph.add_node("note", |study: View<Study>| {
         Study::update().notes((format!("note {}", study.rounds % 4), long("note", study.rounds))).rounds(1_u64)
     });
-    let onward = move |study: &Study| if study.rounds < rounds { Goto::node(note) } else { Goto::end() };
-    graph.add_edge(START, note).add_conditional_edges(note, onward, [note.into(), END]);
+    let route = move |study: &Study| if study.rounds < rounds { Goto::node(note) } else { Goto::end() };
+    graph.add_edge(START, note).add_conditional_edges(note, route, [note.into(), END]);
     graph.checkpointer(store).compile().unwrap()
 }
 
@@ -104,8 +104,8 @@ fn long(label: &str, number: u64) -> String {
 /// wrapped checkpointer requests.
 #[tokio::test]
 async fn large_values_are_offloaded_and_read_back() {
-    let (below, bucket) = (MemoryCheckpointer::new(), Bucket::default());
-    let offloaded = OffloadedCheckpointer::new(below.clone(), bucket.clone()).threshold_bytes(500);
+    let (wrapped, bucket) = (MemoryCheckpointer::new(), Bucket::default());
+    let offloaded = OffloadedCheckpointer::new(wrapped.clone(), bucket.clone()).threshold_bytes(500);
     let done = study(offloaded.clone(), 60)
         .invoke(Study::input().text(long("text", 1)))
         .thread("t")
@@ -121,11 +121,11 @@ async fn large_values_are_offloaded_and_read_back() {
         .recursion_limit(100)
         .await
         .unwrap();
-    let (hidden, visible) = (everything(&below, "t").await, everything(&offloaded, "t").await);
+    let (hidden, visible) = (everything(&wrapped, "t").await, everything(&offloaded, "t").await);
     assert!(!hidden.contains("text 1 text 1") && !hidden.contains("note 7 note 7"));
     assert!(visible.contains("text 1 text 1") && visible.contains("note 7 note 7"));
     let newest =
-        below.load(&"t".into(), &CheckpointNamespace::root(), CheckpointSelector::Latest).await.unwrap().unwrap();
+        wrapped.load(&"t".into(), &CheckpointNamespace::root(), CheckpointSelector::Latest).await.unwrap().unwrap();
     let (_, log) = newest.fields.into_iter().find(|(field, _)| **field == *"notes").unwrap();
     assert!(log.len() < 40, "{} changes: a whole value stands between them", log.len());
 }
@@ -136,8 +136,8 @@ async fn a_value_that_was_changed_is_rejected_by_name() {
     let changes: [fn(&mut Vec<u8>); 3] =
         [|value| value[40] ^= 1, |value| value.truncate(30), |value| *value = b"\"another\"".to_vec()];
     for change in changes {
-        let (below, bucket) = (MemoryCheckpointer::new(), Bucket::default());
-        let offloaded = OffloadedCheckpointer::new(below, bucket.clone()).threshold_bytes(500);
+        let (wrapped, bucket) = (MemoryCheckpointer::new(), Bucket::default());
+        let offloaded = OffloadedCheckpointer::new(wrapped, bucket.clone()).threshold_bytes(500);
         let compiled = study(offloaded.clone(), 0);
         compiled.invoke(Study::input().text(long("text", 1))).thread("t").await.unwrap();
         bucket.change(change);
@@ -241,9 +241,9 @@ async fn concurrent_rounds_remove_no_referenced_value() {
 /// R-FWK-40, R-FWK-48: with encryption around it, offloaded values are encrypted.
 #[tokio::test]
 async fn encrypted_values_are_encrypted_in_the_offload_store() {
-    let (below, bucket) = (MemoryCheckpointer::new(), Bucket::default());
+    let (wrapped, bucket) = (MemoryCheckpointer::new(), Bucket::default());
     let store = EncryptedCheckpointer::new(
-        OffloadedCheckpointer::new(below, bucket.clone()).threshold_bytes(100),
+        OffloadedCheckpointer::new(wrapped, bucket.clone()).threshold_bytes(100),
         EncryptionKey::from_bytes([1; 32]),
     );
     let compiled = study(store, 0);

@@ -61,13 +61,13 @@ pub(crate) fn collector() -> OtlpCollector {
 }
 
 /// Runs a future while its spans are exported, and waits for the export.
-pub(crate) async fn sending<T>(exporter: OtlpExporter, work: impl Future<Output = T>) -> T {
+pub(crate) async fn with_export<T>(exporter: OtlpExporter, work: impl Future<Output = T>) -> T {
     let (layer, guard) = exporter.layer().unwrap();
-    let listening = tracing::subscriber::set_default(Registry::default().with(layer));
-    let done = work.await;
+    let subscriber_guard = tracing::subscriber::set_default(Registry::default().with(layer));
+    let output = work.await;
     guard.flush().unwrap();
-    drop((guard, listening));
-    done
+    drop((guard, subscriber_guard));
+    output
 }
 
 /// A span as received by the collector.
@@ -116,8 +116,8 @@ fn span(span: &Value) -> Span {
     }
 }
 
-pub(crate) fn attributes(of: &Value) -> BTreeMap<String, Value> {
-    let pairs = of["attributes"].as_array().into_iter().flatten();
+pub(crate) fn attributes(source: &Value) -> BTreeMap<String, Value> {
+    let pairs = source["attributes"].as_array().into_iter().flatten();
     let value = |pair: &Value| pair["value"].as_object().and_then(|value| value.values().next()).cloned();
     pairs.filter_map(|pair| Some((pair["key"].as_str()?.to_owned(), value(pair)?))).collect()
 }
@@ -126,14 +126,14 @@ pub(crate) fn attributes(of: &Value) -> BTreeMap<String, Value> {
 pub(crate) fn tree(spans: &[Span]) -> String {
     let mut text = String::new();
     for root in spans.iter().filter(|span| span.parent.is_none()) {
-        branch(spans, root, 0, &mut text);
+        push_subtree(spans, root, 0, &mut text);
     }
     text
 }
 
-fn branch(spans: &[Span], span: &Span, depth: usize, text: &mut String) {
+fn push_subtree(spans: &[Span], span: &Span, depth: usize, text: &mut String) {
     text.push_str(&format!("{}{}\n", "  ".repeat(depth), span.name));
     for child in spans.iter().filter(|child| child.parent.as_ref() == Some(&span.id)) {
-        branch(spans, child, depth + 1, text);
+        push_subtree(spans, child, depth + 1, text);
     }
 }

@@ -73,10 +73,10 @@ impl Server {
     }
 
     /// Starts a server that handles the first requests for a method with these actions and forwards all others.
-    pub(crate) fn failing(upstream: &str, method: &'static str, acts: &[ProxyAction]) -> Self {
-        let mut acts: VecDeque<ProxyAction> = acts.iter().cloned().collect();
+    pub(crate) fn failing(upstream: &str, method: &'static str, actions: &[ProxyAction]) -> Self {
+        let mut actions: VecDeque<ProxyAction> = actions.iter().cloned().collect();
         Self::start(Some(upstream), move |request| match request.is(method) {
-            true => acts.pop_front().unwrap_or(ProxyAction::Pass),
+            true => actions.pop_front().unwrap_or(ProxyAction::Pass),
             false => ProxyAction::Pass,
         })
     }
@@ -97,19 +97,22 @@ async fn serve(
     let (head, body) = message(&mut stream).await?;
     let request = ReceivedRequest { head: head.to_lowercase(), body };
     record.lock().unwrap().push(request.clone());
-    let act = (*decide.lock().unwrap())(&request);
-    let answer = match &act {
-        ProxyAction::Pass | ProxyAction::CutAfter => pass(&upstream.unwrap(), &head, &request.body).await?,
-        ProxyAction::Answer(status, more, body) => {
+    let action = (*decide.lock().unwrap())(&request);
+    let response = match &action {
+        ProxyAction::Pass | ProxyAction::CutAfter => forward(&upstream.unwrap(), &head, &request.body).await?,
+        ProxyAction::Answer(status, extra_headers, body) => {
             let length = body.len();
-            format!("HTTP/1.1 {status} so\r\n{more}content-length: {length}\r\nconnection: close\r\n\r\n{body}").into()
+            format!(
+                "HTTP/1.1 {status} so\r\n{extra_headers}content-length: {length}\r\nconnection: close\r\n\r\n{body}"
+            )
+            .into()
         }
         ProxyAction::Cut => return Ok(()),
         ProxyAction::Hang => return std::future::pending().await,
         ProxyAction::Drip(pause, body) => return drip(&mut stream, *pause, body).await,
     };
-    if !matches!(act, ProxyAction::CutAfter) {
-        stream.write_all(&answer).await?;
+    if !matches!(action, ProxyAction::CutAfter) {
+        stream.write_all(&response).await?;
         stream.shutdown().await?;
     }
     Ok(())
@@ -119,22 +122,22 @@ async fn serve(
 async fn drip(stream: &mut TcpStream, pause: Duration, body: &str) -> std::io::Result<()> {
     let head = format!("HTTP/1.1 200 so\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
     stream.write_all(head.as_bytes()).await?;
-    for piece in body.as_bytes().chunks(body.len().div_ceil(8)) {
+    for chunk in body.as_bytes().chunks(body.len().div_ceil(8)) {
         tokio::time::sleep(pause).await;
-        stream.write_all(piece).await?;
+        stream.write_all(chunk).await?;
     }
     stream.shutdown().await
 }
 
 /// Forwards a request and returns the complete response.
-pub(crate) async fn pass(upstream: &str, head: &str, body: &[u8]) -> std::io::Result<Vec<u8>> {
+pub(crate) async fn forward(upstream: &str, head: &str, body: &[u8]) -> std::io::Result<Vec<u8>> {
     let mut stream = TcpStream::connect(upstream).await?;
     stream.write_all(format!("{head}\r\n\r\n").as_bytes()).await?;
     stream.write_all(body).await?;
     let (head, body) = message(&mut stream).await?;
-    let mut answer = format!("{head}\r\nconnection: close\r\n\r\n").into_bytes();
-    answer.extend(body);
-    Ok(answer)
+    let mut response = format!("{head}\r\nconnection: close\r\n\r\n").into_bytes();
+    response.extend(body);
+    Ok(response)
 }
 
 /// Reads the headers and the body of a message with a content length.
@@ -150,9 +153,9 @@ async fn message(stream: &mut TcpStream) -> std::io::Result<(String, Vec<u8>)> {
     };
     let head = String::from_utf8(text[..end].to_vec()).unwrap();
     let mut body = text[end + 4..].to_vec();
-    let lower = head.to_lowercase();
-    let length = lower.lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse().ok());
-    assert!(!lower.contains("transfer-encoding"), "{head}");
+    let lowercase_head = head.to_lowercase();
+    let length = lowercase_head.lines().find_map(|line| line.strip_prefix("content-length:")?.trim().parse().ok());
+    assert!(!lowercase_head.contains("transfer-encoding"), "{head}");
     while body.len() < length.unwrap_or(0) {
         if stream.read_buf(&mut body).await? == 0 {
             return Err(std::io::ErrorKind::UnexpectedEof.into());

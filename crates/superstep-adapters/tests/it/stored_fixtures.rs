@@ -35,11 +35,11 @@ fn expected(folder: &Path) -> Value {
 
 /// Checks the recorded content: the state of every checkpoint, and pending entries.
 async fn check_held(version: &str, folder: &Path, store: &SharedCheckpointer) {
-    let (held, expected) = (stored_content(store).await.unwrap(), expected(folder));
+    let (content, expected) = (stored_content(store).await.unwrap(), expected(folder));
     for (thread, expected) in expected.as_object().unwrap() {
-        assert_eq!(held[thread], *expected, "{version}: thread {thread}");
+        assert_eq!(content[thread], *expected, "{version}: thread {thread}");
     }
-    assert_eq!(held, expected, "{version}");
+    assert_eq!(content, expected, "{version}");
 }
 
 fn finished(outcome: &Outcome<Job>) -> &Job {

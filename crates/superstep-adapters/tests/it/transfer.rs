@@ -59,22 +59,22 @@ struct Writer {
     store: SharedCheckpointer,
     lease: Lease,
     /// Checkpoints of each namespace with their values.
-    lines: BTreeMap<u8, Vec<(CheckpointId, Values)>>,
+    histories: BTreeMap<u8, Vec<(CheckpointId, Values)>>,
     next: u128,
 }
 
 impl Writer {
     fn open(store: &SharedCheckpointer) -> Self {
         let lease = block_on(store.acquire(&"t".into(), RunId::from_bits(1))).unwrap();
-        Self { store: store.clone(), lease, lines: BTreeMap::new(), next: 1 }
+        Self { store: store.clone(), lease, histories: BTreeMap::new(), next: 1 }
     }
 
     fn step(&mut self, step: &Step) {
-        let line = self.lines.entry(step.graph).or_default();
-        let parent = match (&step.parent, line.len()) {
+        let history = self.histories.entry(step.graph).or_default();
+        let parent = match (&step.parent, history.len()) {
             (_, 0) => None,
-            (Some(index), _) => Some(&line[index.index(line.len())]),
-            (None, _) => line.last(),
+            (Some(index), _) => Some(&history[index.index(history.len())]),
+            (None, _) => history.last(),
         };
         let (parent, mut values) = parent.map_or((None, Values::new()), |(id, values)| (Some(*id), values.clone()));
         let mut changes: BTreeMap<&str, FieldChange> = BTreeMap::new();
@@ -88,8 +88,8 @@ impl Writer {
         }
         let id = CheckpointId::from_bits(self.next);
         self.next += 1;
-        line.push((id, values.clone()));
-        let ids: Vec<CheckpointId> = line.iter().map(|(id, _)| *id).collect();
+        history.push((id, values.clone()));
+        let ids: Vec<CheckpointId> = history.iter().map(|(id, _)| *id).collect();
         let entries = step.entries.iter().map(|(index, kind)| entry(ids[index.index(ids.len())], *kind));
         let pending = entries.collect();
         let checkpoint = self.checkpoint(step, id, parent);
@@ -156,14 +156,14 @@ fn schema() -> Arc<Schema> {
 fn change(kind: u8, number: u16, values: &Values) -> (&'static str, Change, Value) {
     let text = json!("x".repeat(usize::from(number % 700)));
     let length = |field| values.get(field).and_then(Value::as_array).map_or(0, Vec::len);
-    let is_there = |field| values.contains_key(field);
+    let exists = |field| values.contains_key(field);
     match kind {
-        0 if is_there("log") => ("log", Change::Appended { from: length("log") }, json!([text, number])),
+        0 if exists("log") => ("log", Change::Appended { from: length("log") }, json!([text, number])),
         1 if length("recent") > 1 => {
             let edits = vec![Splice { at: 0, removed: 1, inserted: 0 }, Splice { at: 1, removed: 0, inserted: 1 }];
             ("recent", Change::Spliced { edits }, json!([text]))
         }
-        2 if is_there("notes") => {
+        2 if exists("notes") => {
             let (set, removed) = (vec![format!("k{}", number % 5)], vec![format!("k{}", (number + 1) % 5)]);
             let part = json!({ set[0].clone(): text });
             ("notes", Change::Merged { set, removed }, part)
@@ -207,8 +207,8 @@ fn write(store: &SharedCheckpointer, steps: &[Step], status: ThreadStatus) {
     let mut writer = Writer::open(store);
     steps.iter().for_each(|step| writer.step(step));
     let lease = writer.lease.clone();
-    let stand = Commit { status: Some(status), ..Commit::empty(lease.clone(), CheckpointNamespace::root()) };
-    block_on(store.commit(&stand)).unwrap();
+    let status_commit = Commit { status: Some(status), ..Commit::empty(lease.clone(), CheckpointNamespace::root()) };
+    block_on(store.commit(&status_commit)).unwrap();
     store.release(&lease);
 }
 
@@ -233,11 +233,11 @@ fn everything(store: &SharedCheckpointer, thread: &str) -> Value {
         });
         json!([*loaded.checkpoint, fields.collect::<BTreeMap<_, _>>(), loaded.pending])
     };
-    let lines = namespaces.iter().map(|namespace| {
+    let histories = namespaces.iter().map(|namespace| {
         let history = block_on(store.history(&thread, namespace, &HistoryQuery::default())).unwrap();
         json!([namespace, history.into_iter().map(row).collect::<Vec<_>>()])
     });
-    json!([block_on(store.status(&thread)).unwrap(), lines.collect::<Vec<_>>()])
+    json!([block_on(store.status(&thread)).unwrap(), histories.collect::<Vec<_>>()])
 }
 
 type Open = fn() -> SharedCheckpointer;

@@ -18,7 +18,7 @@ pub(super) async fn assistant(out: &Output) -> Result<u8, CliError> {
     let folder = Path::new(ASSISTANT_FOLDER);
     unpack(folder)?;
     let score = eval(folder, &questions()?).await?;
-    let is_enough = score.right >= MIN_CORRECT && score.incorrect == 0;
+    let is_enough = score.correct >= MIN_CORRECT && score.incorrect == 0;
     match out.is_text() {
         true => print_score(&score, is_enough, out),
         false => out.json(&score),
@@ -27,11 +27,11 @@ pub(super) async fn assistant(out: &Output) -> Result<u8, CliError> {
 }
 
 fn print_score(score: &AnswerEvalScore, is_enough: bool, out: &Output) {
-    let AnswerEvalScore { right, incorrect, unknown, total, rows } = score;
+    let AnswerEvalScore { correct, incorrect, unknown, total, rows } = score;
     let widest = rows.iter().map(|row| columns(&row.id)).max().unwrap_or(0);
     rows.iter().for_each(|row| out.print_result(format_row(row, widest)));
     out.print_result(format!(
-        "\n{right} of {total} correct, {incorrect} wrong with high confidence, {unknown} not answered"
+        "\n{correct} of {total} correct, {incorrect} wrong with high confidence, {unknown} not answered"
     ));
     let (style, result) = if is_enough { (TextStyle::Good, "passed") } else { (TextStyle::Bad, "failed") };
     out.print_note(format_args!("{}: the minimum is {MIN_CORRECT} correct and none wrong", styled(style, result)));
@@ -39,7 +39,7 @@ fn print_score(score: &AnswerEvalScore, is_enough: bool, out: &Output) {
 
 fn format_row(row: &AnswerEvalRow, widest: usize) -> String {
     let grade_name = match row.grade {
-        Grade::Right => "correct",
+        Grade::Correct => "correct",
         Grade::Incorrect => "WRONG",
         Grade::Unknown => "unknown",
     };

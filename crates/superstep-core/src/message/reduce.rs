@@ -627,7 +627,7 @@ mod tests {
     proptest! {
         /// The undo of a reduction restores the list, also when the update was rejected.
         #[test]
-        fn any_fold_can_be_taken_back(
+        fn any_reduction_can_be_undone(
             first in prop::collection::vec(any_edit(), 0..6),
             then in prop::collection::vec(any_edit(), 0..4),
         ) {

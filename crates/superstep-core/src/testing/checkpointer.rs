@@ -55,20 +55,20 @@ macro_rules! checkpointer_conformance {
     };
     ($open:expr, $drive:expr) => {
         $crate::checkpointer_atomic!($open, $drive);
-        $crate::checkpointer_copies!($open, $drive);
+        $crate::checkpointer_concurrency!($open, $drive);
+        $crate::checkpointer_copy_thread!($open, $drive);
+        $crate::checkpointer_delete_events!($open, $drive);
         $crate::checkpointer_events!($open, $drive);
-        $crate::checkpointer_forgetting!($open, $drive);
-        $crate::checkpointer_growth!($open, $drive);
+        $crate::checkpointer_field_changes!($open, $drive);
+        $crate::checkpointer_forks!($open, $drive);
         $crate::checkpointer_history!($open, $drive);
         $crate::checkpointer_leases!($open, $drive);
-        $crate::checkpointer_lineage!($open, $drive);
-        $crate::checkpointer_parallel!($open, $drive);
-        $crate::checkpointer_pending!($open, $drive);
-        $crate::checkpointer_records!($open, $drive);
+        $crate::checkpointer_metadata!($open, $drive);
+        $crate::checkpointer_pending_entries!($open, $drive);
+        $crate::checkpointer_prune!($open, $drive);
+        $crate::checkpointer_prune_runs!($open, $drive);
         $crate::checkpointer_retention!($open, $drive);
-        $crate::checkpointer_runs!($open, $drive);
         $crate::checkpointer_threads!($open, $drive);
-        $crate::checkpointer_pruning!($open, $drive);
         $crate::checkpointer_values!($open, $drive);
     };
 }

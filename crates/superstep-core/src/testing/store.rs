@@ -122,11 +122,11 @@ macro_rules! store_conformance {
         $crate::store_batches!($open, $drive);
         $crate::store_filters!($open, $drive);
         $crate::store_items!($open, $drive);
-        $crate::store_lifetimes!($open, $drive);
-        $crate::store_listing!($open, $drive);
+        $crate::store_ttl!($open, $drive);
+        $crate::store_list_namespaces!($open, $drive);
         $crate::store_searches!($open, $drive);
-        $crate::store_texts!($open, $drive);
-        $crate::store_vectors!($open, $drive);
+        $crate::store_text_search!($open, $drive);
+        $crate::store_vector_search!($open, $drive);
     };
 }
 

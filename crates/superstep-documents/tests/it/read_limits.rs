@@ -42,9 +42,9 @@ fn read(name: &str, limits: ReadLimits) -> (usize, usize, Vec<String>) {
 fn every_limit_applies_and_is_reported() {
     let defaults = ReadLimits::default();
     for (name, limits, files, message) in [
-        ("files", ReadLimits { files: 4, ..defaults }, 4, "the limit of 4 files is reached"),
+        ("files", ReadLimits { max_files: 4, ..defaults }, 4, "the limit of 4 files is reached"),
         ("largest", ReadLimits { max_file_bytes: 12, ..defaults }, 0, "it has 13 bytes; the maximum is 12"),
-        ("total", ReadLimits { total: 40, ..defaults }, 3, "the limit of 40 bytes in total"),
+        ("total", ReadLimits { max_total_bytes: 40, ..defaults }, 3, "the limit of 40 bytes in total"),
         ("things", ReadLimits { max_items: 5, ..defaults }, 2, "the limit of 5 entries"),
     ] {
         let (read, items, skipped) = read(&format!("bounds-{name}"), limits);
@@ -61,7 +61,7 @@ fn notes_are_bounded_too() {
     for number in 0..250 {
         fs::write(folder.join(format!("{number:03}.list")), "lemons").unwrap();
     }
-    let index = FileIndex::<Entry>::open(&folder, ReadLimits { files: 10, ..ReadLimits::default() }).unwrap();
+    let index = FileIndex::<Entry>::open(&folder, ReadLimits { max_files: 10, ..ReadLimits::default() }).unwrap();
     let skipped = index.skipped();
     assert_eq!((skipped.len(), skipped.last().map(String::as_str)), (201, Some("and 40 more")));
 }
@@ -81,7 +81,7 @@ fn only_indexed_documents_can_be_read() {
     symlink(&outside, folder.join("link.md")).unwrap();
     let documents = Documents::open(&folder).unwrap();
     let expected = [
-        DocumentLine::Heading { depth: 1, words: "Größe".to_owned(), anchor: "größe".to_owned() },
+        DocumentLine::Heading { level: 1, text: "Größe".to_owned(), anchor: "größe".to_owned() },
         DocumentLine::Item("one".to_owned()),
         DocumentLine::Blank,
         DocumentLine::Code("code".to_owned()),

@@ -157,10 +157,10 @@ proptest! {
             let first = graph.invoke(json!({ "count": 1 })).thread("t").await.unwrap().to_json().unwrap();
             let old = graph.threads().get_state_history("t", &Default::default()).await.unwrap();
             for snapshot in &old {
-                let again = graph.continue_thread("t").from_checkpoint(snapshot.id()).await.unwrap().to_json().unwrap();
-                prop_assert_eq!(&again, &first);
-                let kept = graph.threads().get_state_at("t", snapshot.id()).await.unwrap();
-                prop_assert_eq!(kept.state.to_json(), snapshot.state.to_json());
+                let replayed = graph.continue_thread("t").from_checkpoint(snapshot.id()).await.unwrap().to_json().unwrap();
+                prop_assert_eq!(&replayed, &first);
+                let saved = graph.threads().get_state_at("t", snapshot.id()).await.unwrap();
+                prop_assert_eq!(saved.state.to_json(), snapshot.state.to_json());
             }
             Ok(())
         })?;

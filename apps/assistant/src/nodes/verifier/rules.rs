@@ -46,21 +46,21 @@ pub(super) fn judge(question: &str, clarified: &[Clarification], outputs: &[Tool
     let is_deciding = |output: &&ToolResult| !reads_records || output.tool == QUERY_TOOL;
     let deciding: Vec<&ToolResult> = outputs.iter().filter(is_deciding).collect();
     let missing: Vec<String> = outputs.iter().filter_map(describe_missing).collect();
-    let is_good = |output: &&ToolResult| output.is_good() && !is_empty(output);
-    if !deciding.iter().any(is_good) {
+    let is_usable = |output: &&ToolResult| output.is_success() && !is_empty(output);
+    if !deciding.iter().any(is_usable) {
         if let Some(unclear) = outputs.iter().find_map(|output| ambiguity_from_error(question, output)) {
             return RuleVerdict::Unclear(unclear);
         }
-        let all_failed = deciding.iter().all(|output| !output.is_good());
+        let all_failed = deciding.iter().all(|output| !output.is_success());
         let reason = if all_failed && !deciding.is_empty() { VerdictReason::Error } else { VerdictReason::Empty };
         return RuleVerdict::Bad { reason, missing };
     }
     if let Some(unclear) =
-        outputs.iter().filter(is_good).find_map(|output| ambiguous_match(question, clarified, output))
+        outputs.iter().filter(is_usable).find_map(|output| ambiguous_match(question, clarified, output))
     {
         return RuleVerdict::Unclear(unclear);
     }
-    let good: Vec<&ToolResult> = outputs.iter().filter(is_good).collect();
+    let good: Vec<&ToolResult> = outputs.iter().filter(is_usable).collect();
     match missing_answer_kind(question, &good) {
         Some(requirement) => {
             RuleVerdict::Bad { reason: VerdictReason::Irrelevant, missing: vec![requirement.to_owned()] }
@@ -71,7 +71,7 @@ pub(super) fn judge(question: &str, clarified: &[Clarification], outputs: &[Tool
 
 /// Describes in a sentence what a call failed to return.
 fn describe_missing(output: &ToolResult) -> Option<String> {
-    match (output.is_good(), is_empty(output)) {
+    match (output.is_success(), is_empty(output)) {
         (true, true) => Some(format!("`{}` found nothing", output.tool)),
         (true, false) => None,
         (false, _) => Some(format!("`{}`: {}", output.tool, output.content.trim())),
@@ -105,7 +105,7 @@ fn is_empty_value(value: &Value) -> bool {
 
 /// Returns the ambiguity if the question caused the failure of this call.
 fn ambiguity_from_error(question: &str, output: &ToolResult) -> Option<AmbiguousQuestion> {
-    if output.is_good() {
+    if output.is_success() {
         return None;
     }
     let kind = QUESTION_ERRORS.into_iter().find(|kind| {

@@ -7,13 +7,13 @@ use super::tokens::{CalculatorToken, tokens};
 use super::{CalculationResult, expression, units};
 use crate::tools::error::invalid;
 
-/// Maximum length of a calculation in bytes.
-const MAX_BYTES: usize = 1_000;
+/// Maximum length of a calculation in characters.
+const MAX_CHARS: usize = 1_000;
 
 /// Evaluates a sentence.
 pub(super) fn calculate(text: &str) -> Result<CalculationResult, ToolError> {
-    if text.len() > MAX_BYTES {
-        return Err(invalid(format_args!("a calculation can have at most {MAX_BYTES} characters")));
+    if text.chars().count() > MAX_CHARS {
+        return Err(invalid(format_args!("a calculation can have at most {MAX_CHARS} characters")));
     }
     let text = text.trim().trim_end_matches(['?', '=', '.', '!', ' ']);
     let mut tokens = tokens(text)?;

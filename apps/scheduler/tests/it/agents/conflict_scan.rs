@@ -112,7 +112,7 @@ proptest! {
         };
         let events: Vec<Event> = times.iter().enumerate().map(make).collect();
         let snapshot = events.iter().fold(family(), |snapshot, event| snapshot.with(event.clone()));
-        let found: BTreeSet<String> = scan_conflicts(&snapshot, now()).unwrap().into_iter().map(|one| one.id).collect();
+        let scanned_ids: BTreeSet<String> = scan_conflicts(&snapshot, now()).unwrap().into_iter().map(|one| one.id).collect();
         let mut expected = BTreeSet::new();
         for (place, one) in events.iter().enumerate() {
             for other in &events[place + 1..] {
@@ -122,6 +122,6 @@ proptest! {
                 }
             }
         }
-        prop_assert_eq!(found, expected);
+        prop_assert_eq!(scanned_ids, expected);
     }
 }

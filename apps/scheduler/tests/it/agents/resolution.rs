@@ -337,8 +337,8 @@ proptest! {
             for event in copy.events.values() {
                 let had = snapshot.events.get(&event.id).map_or_else(Vec::new, |old| detect_conflicts(&snapshot, old).unwrap());
                 let now = detect_conflicts(&copy, event).unwrap();
-                let new_trouble = now.iter().filter(|one| !had.iter().any(|old| old.id == one.id));
-                let blocking: Vec<_> = new_trouble.filter(|one| one.severity.is_blocking()).collect();
+                let new_conflicts = now.iter().filter(|one| !had.iter().any(|old| old.id == one.id));
+                let blocking: Vec<_> = new_conflicts.filter(|one| one.severity.is_blocking()).collect();
                 prop_assert!(blocking.is_empty(), "{resolution:?} makes {blocking:?}");
             }
             if copy.events.contains_key(&after.id) {

@@ -92,9 +92,8 @@ async fn a_locked_family_is_retried_and_then_reported() {
     // The lock is held until the session is terminated: a fixed time might elapse before the store waits for it.
     let hold = format!("BEGIN; SELECT id FROM {schema}.families FOR UPDATE; SELECT pg_sleep(60); COMMIT");
     let url = cluster.url();
-    let holder = std::thread::spawn(move || {
-        superstep_cluster::run(superstep_cluster::client(&url).unwrap().args(["-c", &hold]))
-    });
+    let holder =
+        std::thread::spawn(move || superstep_cluster::run(superstep_cluster::psql(&url).unwrap().args(["-c", &hold])));
     let holding = format!("FROM pg_stat_activity WHERE query LIKE '%{schema}%' AND wait_event = 'PgSleep'");
     let started = Instant::now();
     while location.value(&format!("SELECT count(*) {holding}")) != "1" {

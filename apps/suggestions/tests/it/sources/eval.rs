@@ -12,7 +12,7 @@ async fn the_right_document_is_found_for_most_questions() {
     assert_eq!((documents.documents(), documents.skipped()), (40, Vec::new()));
     let score = eval(&sources).await.unwrap();
     assert_eq!(score.total, 25);
-    assert!(score.right >= 20, "{score:#?}");
-    assert!(score.better_than_plain >= 5 && score.worse_than_plain == 0, "{score:#?}");
-    assert!(score.right > score.plain_right, "{score:#?}");
+    assert!(score.correct >= 20, "{score:#?}");
+    assert!(score.improved >= 5 && score.regressed == 0, "{score:#?}");
+    assert!(score.correct > score.baseline_correct, "{score:#?}");
 }

@@ -23,12 +23,12 @@ fn tuple(items: &[Vec<u8>]) -> Vec<u8> {
 /// executed.
 #[test]
 fn extensions_that_name_functions_are_not_executed() {
-    let one = |code: u8, argument: Vec<u8>| extension(code, &tuple(&[text("os"), text("system"), argument]));
-    assert_eq!(read(&one(0, text("touch /tmp/x"))).unwrap(), json!("touch /tmp/x"));
-    assert_eq!(read(&one(1, tuple(&[text("touch /tmp/x")]))).unwrap(), json!(["touch /tmp/x"]));
+    let encode = |code: u8, argument: Vec<u8>| extension(code, &tuple(&[text("os"), text("system"), argument]));
+    assert_eq!(read(&encode(0, text("touch /tmp/x"))).unwrap(), json!("touch /tmp/x"));
+    assert_eq!(read(&encode(1, tuple(&[text("touch /tmp/x")]))).unwrap(), json!(["touch /tmp/x"]));
     let arguments = [&[0x81][..], &text("command"), &text("true")].concat();
-    assert_eq!(read(&one(2, arguments.clone())).unwrap(), json!({ "command": "true" }));
-    assert_eq!(read(&one(5, arguments)).unwrap(), json!({ "command": "true" }));
+    assert_eq!(read(&encode(2, arguments.clone())).unwrap(), json!({ "command": "true" }));
+    assert_eq!(read(&encode(5, arguments)).unwrap(), json!({ "command": "true" }));
     let method = tuple(&[text("os"), text("system"), text("true"), text("__call__")]);
     assert_eq!(read(&extension(3, &method)).unwrap(), json!("true"));
     assert_eq!(read(&extension(9, &[0xc0])).unwrap_err(), "unknown extension 9");
@@ -62,8 +62,8 @@ fn arrays_of_numpy_are_lists_in_lists() {
 fn values_that_would_grow_without_bound_are_rejected() {
     let nested = [vec![0x81; 40], vec![0xc0; 41]].concat();
     assert_eq!(read(&nested).unwrap_err(), "a map key is a map or contains one");
-    let sides = [vec![0xdd, 0, 1, 0x86, 0xa0], vec![1; 100_000]].concat();
-    let array = [vec![0x94], text("|u1"), sides, text("C"), vec![0xc4, 1, 7]].concat();
+    let shape = [vec![0xdd, 0, 1, 0x86, 0xa0], vec![1; 100_000]].concat();
+    let array = [vec![0x94], text("|u1"), shape, text("C"), vec![0xc4, 1, 7]].concat();
     let length = u32::try_from(array.len()).unwrap().to_be_bytes();
     let bytes = [&[0xc9][..], &length, &[6], &array].concat();
     assert_eq!(read(&bytes).unwrap_err(), "a numpy array has 100000 dimensions");
@@ -81,8 +81,8 @@ fn length_prefix_does_not_allocate() {
 }
 
 /// Generates bytes that resemble a message more than random bytes do.
-fn likely() -> impl Strategy<Value = Vec<u8>> {
-    let piece = prop_oneof![
+fn message_bytes() -> impl Strategy<Value = Vec<u8>> {
+    let token = prop_oneof![
         Just(vec![0x91]),
         Just(vec![0x93]),
         Just(vec![0x82]),
@@ -96,13 +96,13 @@ fn likely() -> impl Strategy<Value = Vec<u8>> {
         any::<u8>().prop_map(|byte| vec![byte]),
         any::<i64>().prop_map(|number| [&[0xd3][..], &number.to_be_bytes()].concat()),
     ];
-    prop::collection::vec(piece, 0..30).prop_map(|pieces| pieces.concat())
+    prop::collection::vec(token, 0..30).prop_map(|tokens| tokens.concat())
 }
 
 proptest! {
     /// R-NFR-16b: no input makes the reader panic, and every decoded value can be stored.
     #[test]
-    fn arbitrary_bytes_never_panic(bytes in prop_oneof![prop::collection::vec(any::<u8>(), 0..300), likely()]) {
+    fn arbitrary_bytes_never_panic(bytes in prop_oneof![prop::collection::vec(any::<u8>(), 0..300), message_bytes()]) {
         for value in (0..8).filter_map(|code| decode_extension(code, &bytes, 0).ok()).chain(read(&bytes)) {
             let json = serde_json::to_vec(&value)?;
             prop_assert_eq!(serde_json::from_slice::<Value>(&json)?, value, "a store can keep what was read");

@@ -33,7 +33,7 @@ pub(super) async fn run(
 ) -> CallToolResult {
     let args = match validate_args(offer, args) {
         Ok(args) => args,
-        Err(problem) => return failure(problem),
+        Err(message) => return failure(message),
     };
     let call = ToolInvocation { id, args, progress, task_context: None };
     let running = catch_panic(offer.tool.call(call));
@@ -58,11 +58,11 @@ fn validate_args(offer: &OfferedTool, args: Map<String, Value>) -> Result<Map<St
     if length > MAX_ARGUMENTS_BYTES {
         return Err(format!("the arguments have {length} bytes; the maximum is {MAX_ARGUMENTS_BYTES}"));
     }
-    if let Err(faults) = offer.arguments.check(&args) {
+    if let Err(errors) = offer.arguments.check(&args) {
         let name = &offer.tool.spec().name;
-        let lines = faults.iter().take(MAX_REPORTED_ERRORS).map(|fault| {
-            let pointer = if fault.pointer.is_empty() { "/" } else { &fault.pointer };
-            format!("\n- {pointer}: {}", fault.message)
+        let lines = errors.iter().take(MAX_REPORTED_ERRORS).map(|error| {
+            let pointer = if error.pointer.is_empty() { "/" } else { &error.pointer };
+            format!("\n- {pointer}: {}", error.message)
         });
         return Err(format!("invalid arguments for the tool `{name}`:{}", lines.collect::<String>()));
     }
@@ -128,19 +128,19 @@ impl ProgressReporter {
         let mut last_progress = self.last_progress.lock().unwrap_or_else(PoisonError::into_inner);
         // The protocol requires a growing number.
         *last_progress = number.unwrap_or(*last_progress + 1.0);
-        let mut words = ProgressNotificationParam::new(self.token.clone(), *last_progress);
-        words.total = value.get("total").and_then(Value::as_f64);
-        words.message = message;
-        words
+        let mut notification = ProgressNotificationParam::new(self.token.clone(), *last_progress);
+        notification.total = value.get("total").and_then(Value::as_f64);
+        notification.message = message;
+        notification
     }
 }
 
 impl ProgressListener for ProgressReporter {
     fn on_progress(&self, value: Value) -> BoxFuture<'_, ()> {
-        let words = self.to_notification(&value);
+        let notification = self.to_notification(&value);
         Box::pin(async move {
             // A lost notification does not fail the call.
-            let _ = self.client.notify_progress(words).await;
+            let _ = self.client.notify_progress(notification).await;
         })
     }
 }

@@ -23,14 +23,14 @@ pub struct SessionHandler(pub(super) McpServer);
 
 impl ServerHandler for SessionHandler {
     fn get_info(&self) -> ServerConfig {
-        let offers = self.0.offers();
+        let catalog = self.0.catalog();
         let capabilities = ServerCapabilities::builder().enable_tools().enable_tool_list_changed();
         let mut capabilities = capabilities.build();
-        capabilities.resources = (!offers.resources.is_empty()).then(Default::default);
-        capabilities.prompts = (!offers.prompts.is_empty()).then(Default::default);
+        capabilities.resources = (!catalog.resources.is_empty()).then(Default::default);
+        capabilities.prompts = (!catalog.prompts.is_empty()).then(Default::default);
         let mut config = ServerConfig::new(capabilities);
         config.server_info = Implementation::new(&self.0.0.name, &self.0.0.version);
-        config.instructions.clone_from(&offers.instructions);
+        config.instructions.clone_from(&catalog.instructions);
         config
     }
 
@@ -45,8 +45,8 @@ impl ServerHandler for SessionHandler {
         request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let offers = self.0.offers();
-        let (page, next) = page(&offers.tools, offers.page, request)?;
+        let catalog = self.0.catalog();
+        let (page, next) = page(&catalog.tools, catalog.page_size, request)?;
         let tools = page.iter().map(|offer| tool(offer.tool.spec())).collect();
         Ok(ListToolsResult { next_cursor: next, ..ListToolsResult::with_all_items(tools) })
     }
@@ -56,8 +56,8 @@ impl ServerHandler for SessionHandler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let named = |offer: &&OfferedTool| offer.tool.spec().name == request.name;
-        let matching = self.0.offers().tools.iter().find(named).cloned();
+        let has_name = |offer: &&OfferedTool| offer.tool.spec().name == request.name;
+        let matching = self.0.catalog().tools.iter().find(has_name).cloned();
         let Some(offer) = matching else {
             return Err(ErrorData::invalid_params(format!("unknown tool `{}`", request.name), None));
         };
@@ -76,9 +76,9 @@ impl ServerHandler for SessionHandler {
         request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let offers = self.0.offers();
-        let (page, next) = page(&offers.resources, offers.page, request)?;
-        let resources = page.iter().map(|(resource, _)| resource.written()).collect();
+        let catalog = self.0.catalog();
+        let (page, next) = page(&catalog.resources, catalog.page_size, request)?;
+        let resources = page.iter().map(|(resource, _)| resource.to_rmcp()).collect();
         Ok(ListResourcesResult { next_cursor: next, ..ListResourcesResult::with_all_items(resources) })
     }
 
@@ -87,7 +87,7 @@ impl ServerHandler for SessionHandler {
         request: ReadResourceRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let matching = self.0.offers().resources.iter().find(|(resource, _)| resource.uri == request.uri).cloned();
+        let matching = self.0.catalog().resources.iter().find(|(resource, _)| resource.uri == request.uri).cloned();
         let Some((resource, read)) = matching else {
             return Err(ErrorData::resource_not_found(format!("unknown resource `{}`", request.uri), None));
         };
@@ -102,9 +102,9 @@ impl ServerHandler for SessionHandler {
         request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let offers = self.0.offers();
-        let (page, next) = page(&offers.prompts, offers.page, request)?;
-        let prompts = page.iter().map(|(prompt, _)| prompt.written()).collect();
+        let catalog = self.0.catalog();
+        let (page, next) = page(&catalog.prompts, catalog.page_size, request)?;
+        let prompts = page.iter().map(|(prompt, _)| prompt.to_rmcp()).collect();
         Ok(ListPromptsResult { next_cursor: next, ..ListPromptsResult::with_all_items(prompts) })
     }
 
@@ -113,7 +113,7 @@ impl ServerHandler for SessionHandler {
         request: GetPromptRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let matching = self.0.offers().prompts.iter().find(|(prompt, _)| prompt.name == request.name).cloned();
+        let matching = self.0.catalog().prompts.iter().find(|(prompt, _)| prompt.name == request.name).cloned();
         let Some((prompt, fill)) = matching else {
             return Err(ErrorData::invalid_params(format!("unknown prompt `{}`", request.name), None));
         };
@@ -121,8 +121,8 @@ impl ServerHandler for SessionHandler {
         let missing =
             prompt.arguments.iter().find(|argument| argument.is_required && !args.contains_key(&argument.name));
         if let Some(missing) = missing {
-            let problem = format!("the prompt `{}` requires the argument `{}`", prompt.name, missing.name);
-            return Err(ErrorData::invalid_params(problem, None));
+            let message = format!("the prompt `{}` requires the argument `{}`", prompt.name, missing.name);
+            return Err(ErrorData::invalid_params(message, None));
         }
         let messages = fill(args).await.map_err(|error| to_error_data(&error))?;
         let mut result = GetPromptResult::new(messages.iter().flat_map(to_prompt_messages).collect());

@@ -57,12 +57,12 @@ impl McpServer {
     /// Returns an error if the server cannot serve its tools.
     pub fn http_service(&self) -> Result<HttpService> {
         self.check()?;
-        let hosts = self.offers().hosts.clone();
+        let hosts = self.catalog().hosts.clone();
         let hosts = hosts.unwrap_or_else(|| LOCALHOST_NAMES.map(str::to_owned).to_vec());
         // The library accepts every host if the list is empty.
         if hosts.is_empty() {
-            let fact = format!("the MCP server `{}` has an empty list of allowed hosts", self.name());
-            return Err(Error::new(ErrorCode::ConfigInvalid, fact));
+            let message = format!("the MCP server `{}` has an empty list of allowed hosts", self.name());
+            return Err(Error::new(ErrorCode::ConfigInvalid, message));
         }
         let origins: Vec<String> = hosts.iter().flat_map(|host| origins(host)).collect();
         let config = StreamableHttpServerConfig::default();

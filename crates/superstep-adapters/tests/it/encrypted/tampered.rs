@@ -41,9 +41,9 @@ pub(super) const MODIFICATIONS: [(TamperFn, &str); 9] = [
         },
         "field `notes`",
     ),
-    (question, "entry `question "),
-    (once, "entry `once number`"),
-    (sends, "send `0`"),
+    (change_interrupt, "entry `question "),
+    (move_recorded_result, "entry `once number`"),
+    (move_sends, "send `0`"),
 ];
 
 fn set(loaded: &mut CheckpointTuple, field: &str, value: Value) {
@@ -67,16 +67,16 @@ fn flip(text: &mut String) {
     text.replace_range(middle..=middle, letter);
 }
 
-fn question(loaded: &mut CheckpointTuple) {
+fn change_interrupt(loaded: &mut CheckpointTuple) {
     for pending in &mut loaded.pending {
-        if let TaskEntry::Interrupt(question) = &mut pending.entry {
-            question.value = json!({ "shown": "send me the money" });
+        if let TaskEntry::Interrupt(interrupt) = &mut pending.entry {
+            interrupt.value = json!({ "shown": "send me the money" });
         }
     }
 }
 
 /// Moves a recorded result to another task.
-fn once(loaded: &mut CheckpointTuple) {
+fn move_recorded_result(loaded: &mut CheckpointTuple) {
     for pending in &mut loaded.pending {
         if matches!(pending.entry, TaskEntry::Recorded { .. }) {
             pending.task = superstep::core::id::TaskId::from_bits(7);
@@ -85,7 +85,7 @@ fn once(loaded: &mut CheckpointTuple) {
 }
 
 /// Moves the scheduled sends of one checkpoint to another.
-fn sends(loaded: &mut CheckpointTuple) {
+fn move_sends(loaded: &mut CheckpointTuple) {
     if loaded.checkpoint.next_tasks.iter().any(|task| task.send.is_some()) {
         Arc::make_mut(&mut loaded.checkpoint).id = CheckpointId::from_bits(7);
     }

@@ -7,16 +7,16 @@ use superstep::core::port::StoredEvent;
 use superstep::core::value::AnyValue;
 use superstep_adapters::encrypted::{EncryptedCheckpointer, EncryptionKey};
 
-use super::{commit_events, event, read_events, take};
+use super::{acquire, commit_events, event, read_events};
 
 fn key(number: u8) -> EncryptionKey {
     EncryptionKey::from_bytes([number; 32])
 }
 
 /// Returns a checkpointer with these events on a thread, stored unchanged.
-async fn holding(thread: &str, events: Vec<StoredEvent>) -> MemoryCheckpointer {
+async fn store_with_events(thread: &str, events: Vec<StoredEvent>) -> MemoryCheckpointer {
     let store = MemoryCheckpointer::new();
-    let lease = take(&store, thread).await;
+    let lease = acquire(&store, thread).await;
     commit_events(&store, &lease, events).await.unwrap();
     store
 }
@@ -25,13 +25,13 @@ async fn holding(thread: &str, events: Vec<StoredEvent>) -> MemoryCheckpointer {
 /// error with its number.
 #[tokio::test]
 async fn an_event_that_was_changed_or_moved_is_rejected_by_number() {
-    let below = MemoryCheckpointer::new();
-    let encrypted = EncryptedCheckpointer::new(below.clone(), key(1));
-    let lease = take(&encrypted, "t").await;
+    let wrapped = MemoryCheckpointer::new();
+    let encrypted = EncryptedCheckpointer::new(wrapped.clone(), key(1));
+    let lease = acquire(&encrypted, "t").await;
     let committed = vec![event(1, json!("S3CRET one")), event(2, json!({ "S3CRET": "two" }))];
     commit_events(&encrypted, &lease, committed.clone()).await.unwrap();
     assert_eq!(read_events(&encrypted, "t").await.unwrap(), committed);
-    let hidden = read_events(&below, "t").await.unwrap();
+    let hidden = read_events(&wrapped, "t").await.unwrap();
     assert!(!format!("{hidden:?}").contains("S3CRET"));
 
     let [one, two] = &hidden[..] else { panic!("{hidden:?}") };
@@ -48,15 +48,16 @@ async fn an_event_that_was_changed_or_moved_is_rejected_by_number() {
         ("t", vec![one.clone(), event(2, json!("plain"))], "event `2`"),
     ];
     for (thread, events, named) in rows {
-        let error =
-            read_events(&EncryptedCheckpointer::new(holding(thread, events).await, key(1)), thread).await.unwrap_err();
+        let error = read_events(&EncryptedCheckpointer::new(store_with_events(thread, events).await, key(1)), thread)
+            .await
+            .unwrap_err();
         assert_eq!(error.code(), ErrorCode::CheckpointCorrupt, "{error}");
         assert!(error.message().starts_with(&format!("thread `{thread}`: {named} ")), "{error}");
     }
     assert!(
-        read_events(&EncryptedCheckpointer::new(below.clone(), key(2)), "t").await.is_err(),
+        read_events(&EncryptedCheckpointer::new(wrapped.clone(), key(2)), "t").await.is_err(),
         "another key opens nothing"
     );
-    let rotated = EncryptedCheckpointer::new(below, key(2)).with_decryption_key(key(1));
+    let rotated = EncryptedCheckpointer::new(wrapped, key(2)).with_decryption_key(key(1));
     assert_eq!(read_events(&rotated, "t").await.unwrap(), committed);
 }

@@ -10,7 +10,7 @@ use superstep::core::error::{ErrorCode, Result};
 use superstep::core::port::{Checkpointer, KeyValue, PutOptions};
 use superstep_adapters::key_value::KeyValueCheckpointer;
 
-use super::{commit_events, event, read_events, take};
+use super::{acquire, commit_events, event, read_events};
 
 /// A key-value store in memory.
 #[derive(Clone, Default)]
@@ -66,7 +66,7 @@ fn noise(seed: u32) -> String {
 async fn values_are_deleted_with_their_events() {
     let bucket = Bucket::default();
     let store = KeyValueCheckpointer::open(bucket.clone()).unwrap();
-    let lease = take(&store, "t").await;
+    let lease = acquire(&store, "t").await;
     let events = [event(1, json!(noise(1))), event(2, json!("short")), event(3, json!(noise(3)))];
     commit_events(&store, &lease, events.to_vec()).await.unwrap();
     assert_eq!((bucket.keys("/part/").len(), bucket.versions()), (2, vec![1, 2]));
@@ -92,7 +92,7 @@ async fn values_are_deleted_with_their_events() {
 async fn condensing_keeps_events() {
     let bucket = Bucket::default();
     let store = KeyValueCheckpointer::open(bucket.clone()).unwrap();
-    let lease = take(&store, "t").await;
+    let lease = acquire(&store, "t").await;
     for number in 1..=60 {
         commit_events(&store, &lease, vec![event(number, json!(number))]).await.unwrap();
     }
@@ -113,13 +113,13 @@ async fn large_events_are_offloaded_until_they_are_deleted() {
     use superstep::MemoryCheckpointer;
     use superstep_adapters::offloaded::OffloadedCheckpointer;
 
-    let (below, bucket) = (MemoryCheckpointer::new(), Bucket::default());
-    let offloaded = OffloadedCheckpointer::new(below.clone(), bucket.clone()).threshold_bytes(500);
-    let lease = take(&offloaded, "t").await;
+    let (wrapped, bucket) = (MemoryCheckpointer::new(), Bucket::default());
+    let offloaded = OffloadedCheckpointer::new(wrapped.clone(), bucket.clone()).threshold_bytes(500);
+    let lease = acquire(&offloaded, "t").await;
     let events = [event(1, json!(noise(1))), event(2, json!("short"))];
     commit_events(&offloaded, &lease, events.to_vec()).await.unwrap();
     assert_eq!(read_events(&offloaded, "t").await.unwrap(), events);
-    assert!(!format!("{:?}", read_events(&below, "t").await.unwrap()).contains(&noise(1)));
+    assert!(!format!("{:?}", read_events(&wrapped, "t").await.unwrap()).contains(&noise(1)));
     let round = async || offloaded.collect_garbage(Duration::from_secs(60)).await.unwrap();
     assert_eq!((round().await.referenced, round().await.marked), (1, 0));
 

@@ -6,7 +6,7 @@ use superstep::core::port::Checkpointer;
 use superstep::core::testing::block_on;
 use superstep_adapters::postgres::PostgresCheckpointer;
 
-use super::{commit_events, event, read_events, take};
+use super::{acquire, commit_events, event, read_events};
 use crate::postgres::cluster::Cluster;
 use crate::postgres::proxy::{DisconnectPoint, Proxy};
 use crate::postgres::{options, schema};
@@ -17,7 +17,7 @@ fn a_corrupt_event_is_named() {
     let (cluster, name) = (Cluster::shared(), schema());
     let store = block_on(PostgresCheckpointer::options().schema(&name).connect(&cluster.url())).unwrap();
     for corruption in ["body = 'x'", "run = ''", "sum = sum + 1", "number = 7"] {
-        let lease = block_on(take(&store, "t"));
+        let lease = block_on(acquire(&store, "t"));
         let last = block_on(store.last_event_number(&"t".into())).unwrap();
         block_on(commit_events(&store, &lease, vec![event(last + 1, json!("said")), event(last + 2, json!("too"))]))
             .unwrap();
@@ -38,7 +38,7 @@ fn events_of_a_commit_with_a_lost_response_are_stored_once() {
     let proxy = Proxy::to(cluster.port());
     for cut in [DisconnectPoint::Before, DisconnectPoint::After] {
         let store = block_on(options().connect(&cluster.url_at(proxy.port()))).unwrap();
-        let lease = block_on(take(&store, "t"));
+        let lease = block_on(acquire(&store, "t"));
         block_on(commit_events(&store, &lease, vec![event(1, json!("a"))])).unwrap();
         let before = proxy.cuts();
         proxy.cut_at(1, cut);

@@ -9,7 +9,7 @@ use superstep::core::port::{Checkpointer, EventsQuery};
 use superstep::core::testing::block_on;
 use superstep_adapters::sqlite::SqliteCheckpointer;
 
-use super::{commit_events, event, read_events, take};
+use super::{acquire, commit_events, event, read_events};
 use crate::sqlite::folder;
 
 /// R-FWK-46a: a corrupt event results in `CheckpointCorrupt` with its number; later events and other threads stay
@@ -28,7 +28,7 @@ fn a_corrupt_event_is_named() {
         let path = folder().join(format!("events-{number}.db"));
         let store = SqliteCheckpointer::open(&path).unwrap();
         for thread in ["t", "other"] {
-            let lease = block_on(take(&store, thread));
+            let lease = block_on(acquire(&store, thread));
             let events = [1, 2, 3].map(|number| event(number, json!([thread, "said ".repeat(300)]))).to_vec();
             block_on(commit_events(&store, &lease, events)).unwrap();
             store.release(&lease);
@@ -52,7 +52,7 @@ fn a_corrupt_event_is_named() {
 fn events_outlive_the_store_that_saved_them() {
     let path = folder().join("events.db");
     let store = SqliteCheckpointer::open(&path).unwrap();
-    let lease = block_on(take(&store, "t"));
+    let lease = block_on(acquire(&store, "t"));
     block_on(commit_events(&store, &lease, vec![event(1, json!("a")), event(2, json!("b"))])).unwrap();
     block_on(store.delete_events(&"t".into(), 1)).unwrap();
     let highest = u64::from(u32::MAX);
@@ -66,9 +66,9 @@ fn events_outlive_the_store_that_saved_them() {
     assert_eq!(block_on(store.last_event_number(&"t".into())).unwrap(), highest);
     block_on(store.delete_thread(&"t".into())).unwrap();
     drop(store);
-    let left: i64 =
+    let remaining: i64 =
         Connection::open(&path).unwrap().query_row("SELECT count(*) FROM event", [], |row| row.get(0)).unwrap();
-    assert_eq!(left, 0);
+    assert_eq!(remaining, 0);
 }
 
 /// R-FWK-39: a commit whose future was dropped still counts: the last event number includes it.
@@ -76,7 +76,7 @@ fn events_outlive_the_store_that_saved_them() {
 fn the_last_number_includes_a_commit_that_is_not_awaited() {
     let path = folder().join("let-go.db");
     let store = SqliteCheckpointer::open(&path).unwrap();
-    let lease = block_on(take(&store, "t"));
+    let lease = block_on(acquire(&store, "t"));
     let (other, waker) = (Connection::open(&path).unwrap(), Waker::noop());
     // The writer waits as long as another connection holds the write lock.
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -85,8 +85,8 @@ fn the_last_number_includes_a_commit_that_is_not_awaited() {
     drop(commit);
     let thread = "t".into();
     let mut query = Box::pin(store.last_event_number(&thread));
-    let early = query.as_mut().poll(&mut Context::from_waker(waker));
-    assert!(early.is_pending(), "answered before the commit ended: {early:?}");
+    let poll = query.as_mut().poll(&mut Context::from_waker(waker));
+    assert!(poll.is_pending(), "answered before the commit ended: {poll:?}");
     other.execute_batch("ROLLBACK").unwrap();
     assert_eq!(block_on(query).unwrap(), 1);
 }

@@ -10,7 +10,7 @@ use superstep_core::testing::block_on;
 use super::{ONLY_NEW, PROJECT, collection, emulator, open, options, post};
 use crate::server::{ProxyAction, Server};
 
-fn answer(status: u16, word: &str) -> ProxyAction {
+fn error_response(status: u16, word: &str) -> ProxyAction {
     let body = format!(r#"{{"error":{{"code":{status},"status":"{word}","message":"planted"}}}}"#);
     ProxyAction::Answer(status, String::new(), body)
 }
@@ -24,7 +24,7 @@ fn permanent_errors_are_reported() {
         (400, "INVALID_ARGUMENT", "rejected the request"),
         (401, "UNAUTHENTICATED", "rejected the access token"),
     ] {
-        let server = Server::start(None, move |_| answer(status, word));
+        let server = Server::start(None, move |_| error_response(status, word));
         let error = block_on(options(&server.address, "c").connect()).unwrap_err();
         let text = error.to_string();
         assert!(text.contains(message) && text.contains("planted") && text.contains("help: "), "{text}");
@@ -44,10 +44,10 @@ mod on_the_emulator {
     #[test]
     fn transient_errors_are_retried() {
         let address = emulator();
-        let busy = || answer(503, "UNAVAILABLE");
-        for acts in [
+        let busy = || error_response(503, "UNAVAILABLE");
+        for actions in [
             vec![busy(), busy()],
-            vec![answer(409, "ABORTED"), answer(504, "DEADLINE_EXCEEDED")],
+            vec![error_response(409, "ABORTED"), error_response(504, "DEADLINE_EXCEEDED")],
             vec![ProxyAction::Cut],
             vec![ProxyAction::CutAfter],
             vec![ProxyAction::CutAfter, busy(), ProxyAction::Cut],
@@ -55,18 +55,18 @@ mod on_the_emulator {
         ] {
             let name = collection();
             let direct = open(&options(&address, &name));
-            let through = || Server::failing(&address, "commit", &acts);
+            let through = || Server::failing(&address, "commit", &actions);
             let store = |server: &Server| open(&options(&server.address, &name));
             let server = through();
-            assert!(block_on(store(&server).put("new", b"1", ONLY_NEW)).unwrap(), "{acts:?}");
-            assert!(server.received("commit").len() > acts.len().min(2) - 1, "{acts:?}");
-            assert!(!block_on(store(&through()).put("new", b"2", ONLY_NEW)).unwrap(), "{acts:?}");
-            assert_eq!(block_on(direct.get("new")).unwrap(), Some(b"1".to_vec()), "{acts:?}");
-            assert!(block_on(store(&through()).put("new", b"3", PutOptions::default())).unwrap(), "{acts:?}");
-            assert_eq!(block_on(direct.get("new")).unwrap(), Some(b"3".to_vec()), "{acts:?}");
+            assert!(block_on(store(&server).put("new", b"1", ONLY_NEW)).unwrap(), "{actions:?}");
+            assert!(server.received("commit").len() > actions.len().min(2) - 1, "{actions:?}");
+            assert!(!block_on(store(&through()).put("new", b"2", ONLY_NEW)).unwrap(), "{actions:?}");
+            assert_eq!(block_on(direct.get("new")).unwrap(), Some(b"1".to_vec()), "{actions:?}");
+            assert!(block_on(store(&through()).put("new", b"3", PutOptions::default())).unwrap(), "{actions:?}");
+            assert_eq!(block_on(direct.get("new")).unwrap(), Some(b"3".to_vec()), "{actions:?}");
             let removed = block_on(store(&through()).delete(&["new".to_owned()]));
             removed.unwrap();
-            assert_eq!(block_on(direct.get("new")).unwrap(), None, "{acts:?}");
+            assert_eq!(block_on(direct.get("new")).unwrap(), None, "{actions:?}");
         }
     }
 
@@ -76,10 +76,10 @@ mod on_the_emulator {
         let address = emulator();
         let name = collection();
         block_on(open(&options(&address, &name)).put("a", b"1", PutOptions::default())).unwrap();
-        let acts = [ProxyAction::Pass, ProxyAction::Cut, answer(503, "UNAVAILABLE"), ProxyAction::CutAfter];
-        let server = Server::failing(&address, "batchget", &acts);
+        let actions = [ProxyAction::Pass, ProxyAction::Cut, error_response(503, "UNAVAILABLE"), ProxyAction::CutAfter];
+        let server = Server::failing(&address, "batchget", &actions);
         assert_eq!(block_on(open(&options(&server.address, &name)).get("a")).unwrap(), Some(b"1".to_vec()));
-        let server = Server::failing(&address, "runquery", &acts[1..]);
+        let server = Server::failing(&address, "runquery", &actions[1..]);
         assert_eq!(block_on(open(&options(&server.address, &name)).list("", None, 9)).unwrap(), ["a"]);
         assert_eq!(server.received("runquery").len(), 4);
     }
@@ -148,7 +148,8 @@ mod on_the_emulator {
     fn a_rejection_after_a_lost_response_leaves_the_outcome_open() {
         let address = emulator();
         let name = collection();
-        let server = Server::failing(&address, "commit", &[ProxyAction::CutAfter, answer(403, "PERMISSION_DENIED")]);
+        let server =
+            Server::failing(&address, "commit", &[ProxyAction::CutAfter, error_response(403, "PERMISSION_DENIED")]);
         let error = block_on(open(&options(&server.address, &name)).put("a", b"1", ONLY_NEW)).unwrap_err();
         assert!(error.is_retryable() && error.to_string().contains("may or may not"), "{error}");
         assert_eq!(block_on(open(&options(&address, &name)).get("a")).unwrap(), Some(b"1".to_vec()));

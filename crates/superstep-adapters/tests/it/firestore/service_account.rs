@@ -71,18 +71,18 @@ impl Drop for Keys {
 fn service(good: usize) -> Server {
     let mut issued = 0;
     Server::start(None, move |request| {
-        let so = |status: u16, body: &Value| ProxyAction::Answer(status, String::new(), body.to_string());
+        let respond = |status: u16, body: &Value| ProxyAction::Answer(status, String::new(), body.to_string());
         if request.is("/token") {
             issued += 1;
-            return so(200, &json!({ "access_token": format!("token-{issued}"), "expires_in": 3600 }));
+            return respond(200, &json!({ "access_token": format!("token-{issued}"), "expires_in": 3600 }));
         }
         if !(good..=issued).any(|number| request.head.contains(&format!("authorization: bearer token-{number}\r\n"))) {
-            return so(401, &json!({ "error": { "status": "UNAUTHENTICATED", "message": "old" } }));
+            return respond(401, &json!({ "error": { "status": "UNAUTHENTICATED", "message": "old" } }));
         }
         let time = "2026-01-01T00:00:00.5Z";
         match request.is("commit") {
-            true => so(200, &json!({ "commitTime": time })),
-            false => so(200, &json!([{ "missing": "it", "readTime": time }])),
+            true => respond(200, &json!({ "commitTime": time })),
+            false => respond(200, &json!([{ "missing": "it", "readTime": time }])),
         }
     })
 }

@@ -83,28 +83,30 @@ fn readable<K: KeyValue>(store: &KeyValueCheckpointer<K>, ids: &[CheckpointId]) 
     count
 }
 
-/// Checks two threads of five pages after the log of `t` was corrupted behind `left` checkpoints: the checkpoints
+/// Checks two threads of five pages after the log of `t` was corrupted after `readable_count` checkpoints: the checkpoints
 /// before are readable, writes are rejected, and `other` is not affected.
-fn check_corrupt<K: KeyValue>(store: &KeyValueCheckpointer<K>, ids: &[CheckpointId], left: usize) {
+fn check_corrupt<K: KeyValue>(store: &KeyValueCheckpointer<K>, ids: &[CheckpointId], readable_count: usize) {
     let (t, root) = ("t".into(), CheckpointNamespace::root());
     let corrupt = |error: Error| assert_eq!(error.code(), ErrorCode::CheckpointCorrupt, "{error}");
-    assert_eq!(readable(store, ids), left);
+    assert_eq!(readable(store, ids), readable_count);
     let before = |id| HistoryQuery { before: id, ..HistoryQuery::default() };
     corrupt(block_on(store.load(&t, &root, CheckpointSelector::Latest)).map(|_| ()).unwrap_err());
     corrupt(block_on(store.history(&t, &root, &before(None))).map(|_| ()).unwrap_err());
-    match left {
+    match readable_count {
         0 => corrupt(block_on(store.namespaces(&t)).unwrap_err()),
         _ => {
-            let newest = ids[left - 1];
+            let newest = ids[readable_count - 1];
             let earlier = block_on(store.history(&t, &root, &before(Some(newest)))).unwrap();
-            assert!(earlier.iter().rev().map(|loaded| loaded.checkpoint.id).eq(ids[..left - 1].iter().copied()));
+            assert!(
+                earlier.iter().rev().map(|loaded| loaded.checkpoint.id).eq(ids[..readable_count - 1].iter().copied())
+            );
             assert_eq!(block_on(store.namespaces(&t)).unwrap(), [CheckpointNamespace::root()]);
             let error = block_on(store.load(&t, &root, CheckpointSelector::Latest)).map(|_| ()).unwrap_err();
             assert!(error.to_string().contains(&format!("up to checkpoint {newest}")), "{error}");
         }
     }
-    if left < ids.len() {
-        corrupt(block_on(store.history(&t, &root, &before(Some(ids[left])))).map(|_| ()).unwrap_err());
+    if readable_count < ids.len() {
+        corrupt(block_on(store.history(&t, &root, &before(Some(ids[readable_count])))).map(|_| ()).unwrap_err());
     }
     corrupt(block_on(store.acquire(&t, run(9))).unwrap_err());
     corrupt(block_on(store.prune(&t, &Retention { keep_last: 1, ..Retention::default() })).unwrap_err());
@@ -112,7 +114,7 @@ fn check_corrupt<K: KeyValue>(store: &KeyValueCheckpointer<K>, ids: &[Checkpoint
     corrupt(block_on(store.copy_thread(&"other".into(), &t)).unwrap_err());
     assert_eq!(block_on(store.threads(&ThreadsQuery::default())).unwrap(), ["other".into(), "t".into()]);
     let stats = block_on(store.stats()).unwrap();
-    assert_eq!((stats.threads, stats.checkpoints), (2, (CHECKPOINTS + left) as u64));
+    assert_eq!((stats.threads, stats.checkpoints), (2, (CHECKPOINTS + readable_count) as u64));
     assert_eq!(block_on(store.sweep_expired()).unwrap(), 0);
     assert_eq!(pages(&diary(store.clone(), 2_000), "other").unwrap(), 5);
 }
@@ -241,8 +243,8 @@ fn records_of_two_histories_do_not_mix() {
 /// the thread can be deleted; other threads are not affected. Checks each kind of corruption at each record.
 #[test]
 fn checkpoints_before_the_corruption_stay_readable() {
-    type Harm = (&'static str, fn(&Path));
-    let harms: [Harm; 5] = [
+    type Corruption = (&'static str, fn(&Path));
+    let corruptions: [Corruption; 5] = [
         ("flipped-head", |path| flip(path, |_| 3)),
         ("flipped", |path| flip(path, |length| length - 2)),
         ("cut", |path| std::fs::File::options().write(true).open(path).unwrap().set_len(30).unwrap()),
@@ -250,7 +252,7 @@ fn checkpoints_before_the_corruption_stay_readable() {
         ("removed", |path| std::fs::remove_file(path).unwrap()),
     ];
     let folder = folder();
-    for (name, harm) in harms {
+    for (name, corrupt) in corruptions {
         // The records: one acquired lease, six commits, one released lease.
         for record in 0..8 {
             if (name, record) == ("removed", 7) {
@@ -259,12 +261,12 @@ fn checkpoints_before_the_corruption_stay_readable() {
             }
             let directory = folder.join(format!("{name}-{record}"));
             let ids = written(FileKeyValue::open(&directory).unwrap());
-            harm(&files(&directory, "t", "log")[record]);
+            corrupt(&files(&directory, "t", "log")[record]);
             let store = store_in(FileKeyValue::open(&directory).unwrap());
-            let left = record.saturating_sub(1);
+            let readable_count = record.saturating_sub(1);
             assert_eq!(ids.len(), 6);
-            check_corrupt(&store, &ids, left);
-            check_corrupt(&store, &ids, left);
+            check_corrupt(&store, &ids, readable_count);
+            check_corrupt(&store, &ids, readable_count);
             check_deleted(&store, &ids);
         }
     }
@@ -273,10 +275,10 @@ fn checkpoints_before_the_corruption_stay_readable() {
 /// R-FWK-46a: a gap in a log is detected, whatever its size.
 #[test]
 fn a_gap_of_any_size_is_detected() {
-    let plain = MemoryKeyValue::default();
-    write(&diary(KeyValueCheckpointer::open(plain.clone()).unwrap(), 10), "t", 60);
-    plain.change(|values| values.retain(|key, _| number(key).is_none_or(|number| !(4..50).contains(&number))));
-    let store = KeyValueCheckpointer::open(plain.other()).unwrap();
+    let backend = MemoryKeyValue::default();
+    write(&diary(KeyValueCheckpointer::open(backend.clone()).unwrap(), 10), "t", 60);
+    backend.change(|values| values.retain(|key, _| number(key).is_none_or(|number| !(4..50).contains(&number))));
+    let store = KeyValueCheckpointer::open(backend.other()).unwrap();
     for _ in 0..2 {
         let error = block_on(store.load(&"t".into(), &CheckpointNamespace::root(), CheckpointSelector::Latest))
             .map(|_| ())
@@ -363,11 +365,11 @@ fn corruption_is_detected_by_the_last_writer_and_heals_when_the_record_is_restor
 /// A corrupt thread is not deleted while a process that had read it before holds its lease.
 #[test]
 fn a_corrupt_thread_with_a_lease_is_not_deleted() {
-    let plain = MemoryKeyValue::default();
-    let ids = written(plain.other());
-    let (holder, other) = (store_in(plain.clone()), store_in(plain.other()));
+    let backend = MemoryKeyValue::default();
+    let ids = written(backend.other());
+    let (holder, other) = (store_in(backend.clone()), store_in(backend.other()));
     let lease = super::once_free(|| block_on(holder.acquire(&"t".into(), run(1))));
-    plain.change(|values| values.get_mut("superstep/in/t/log/0000000000000003").unwrap().0[20] ^= 1);
+    backend.change(|values| values.get_mut("superstep/in/t/log/0000000000000003").unwrap().0[20] ^= 1);
     assert_eq!(block_on(other.delete_thread(&"t".into())).unwrap_err().code(), ErrorCode::ThreadBusy);
     holder.release(&lease);
     super::once_free(|| block_on(other.delete_thread(&"t".into())));
@@ -418,6 +420,6 @@ fn corruption_outside_of_the_threads_does_not_affect_them() {
     let lease = super::once_free(|| block_on(previous_holder.acquire(&"t".into(), run(1))));
     let holders = folder.join("=keys/superstep/holders");
     std::fs::read_dir(holders).unwrap().for_each(|file| std::fs::write(file.unwrap().path(), "").unwrap());
-    let taken = block_on(store.acquire(&"t".into(), run(2))).unwrap();
-    assert!(taken.fence > lease.fence);
+    let new_lease = block_on(store.acquire(&"t".into(), run(2))).unwrap();
+    assert!(new_lease.fence > lease.fence);
 }

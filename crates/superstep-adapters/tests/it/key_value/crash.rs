@@ -25,14 +25,16 @@ fn open(folder: &Path) -> KeyValueCheckpointer<FileKeyValue> {
 fn child_process() {
     let Some(folder) = std::env::var_os(FOLDER_VARIABLE) else { return };
     let graph = diary(open(Path::new(&folder)), 1_500);
-    let mut held = once_free(|| match pages(&graph, "t") {
+    let mut page_count = once_free(|| match pages(&graph, "t") {
         Err(error) if error.code() == superstep::ErrorCode::NotFound => Ok(0),
-        held => held,
+        page_count => page_count,
     });
     loop {
-        held =
-            once_free(|| graph.invoke(Diary::input().target(held + 2)).thread("t").wait_blocking()).state.pages.len();
-        println!("saved {held}");
+        page_count = once_free(|| graph.invoke(Diary::input().target(page_count + 2)).thread("t").wait_blocking())
+            .state
+            .pages
+            .len();
+        println!("saved {page_count}");
     }
 }
 

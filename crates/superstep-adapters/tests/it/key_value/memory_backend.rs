@@ -27,7 +27,7 @@ type PutHook = Box<dyn FnMut(&str) -> PutOutcome + Send>;
 #[derive(Clone, Default)]
 pub(super) struct MemoryKeyValue {
     values: Arc<Mutex<Values>>,
-    meddler: Arc<Mutex<Option<PutHook>>>,
+    put_hook: Arc<Mutex<Option<PutHook>>>,
     read: Arc<AtomicUsize>,
 }
 
@@ -38,8 +38,8 @@ impl MemoryKeyValue {
     }
 
     /// Sets a hook that decides the outcome of every put through this store.
-    pub(super) fn set_put_hook(&self, meddler: impl FnMut(&str) -> PutOutcome + Send + 'static) {
-        *self.meddler.lock().unwrap() = Some(Box::new(meddler));
+    pub(super) fn set_put_hook(&self, put_hook: impl FnMut(&str) -> PutOutcome + Send + 'static) {
+        *self.put_hook.lock().unwrap() = Some(Box::new(put_hook));
     }
 
     /// Returns all keys.
@@ -61,7 +61,7 @@ impl MemoryKeyValue {
         let values = self.values.lock().unwrap();
         values
             .get(key)
-            .filter(|(_, ends)| ends.is_none_or(|ends| ends > Instant::now()))
+            .filter(|(_, expires_at)| expires_at.is_none_or(|expires_at| expires_at > Instant::now()))
             .map(|(value, _)| value.clone())
     }
 }
@@ -78,22 +78,24 @@ impl KeyValue for MemoryKeyValue {
             return Err(Error::new(ErrorCode::InputInvalid, format!("`{key}` is not a key")));
         }
         // The hook is removed while it runs, because it may use the store itself.
-        let meddler = self.meddler.lock().unwrap().take();
-        let fate = match meddler {
-            Some(mut meddler) => {
-                let fate = meddler(key);
-                self.meddler.lock().unwrap().get_or_insert(meddler);
-                fate
+        let put_hook = self.put_hook.lock().unwrap().take();
+        let outcome = match put_hook {
+            Some(mut put_hook) => {
+                let outcome = put_hook(key);
+                self.put_hook.lock().unwrap().get_or_insert(put_hook);
+                outcome
             }
             None => PutOutcome::Done,
         };
         let mut values = self.values.lock().unwrap();
-        let is_there = values.get(key).is_some_and(|(_, ends)| ends.is_none_or(|ends| ends > Instant::now()));
-        let is_put = !put.if_absent || !is_there;
-        if is_put && fate != PutOutcome::Lost {
-            values.insert(key.to_owned(), (value.to_vec(), put.ttl.map(|lasts| Instant::now() + lasts)));
+        let exists = values
+            .get(key)
+            .is_some_and(|(_, expires_at)| expires_at.is_none_or(|expires_at| expires_at > Instant::now()));
+        let is_put = !put.if_absent || !exists;
+        if is_put && outcome != PutOutcome::Lost {
+            values.insert(key.to_owned(), (value.to_vec(), put.ttl.map(|ttl| Instant::now() + ttl)));
         }
-        if fate == PutOutcome::Done {
+        if outcome == PutOutcome::Done {
             Ok(is_put)
         } else {
             Err(Error::new(ErrorCode::StoreUnavailable, "the line went dead"))

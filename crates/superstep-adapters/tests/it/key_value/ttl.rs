@@ -30,65 +30,66 @@ fn listed(store: &impl Checkpointer) -> Vec<String> {
 /// be created again; other threads stay.
 #[test]
 fn an_expired_thread_is_removed_and_can_be_created_again() {
-    let plain = MemoryKeyValue::default();
-    let lasting = KeyValueCheckpointer::open(plain.other()).unwrap();
-    write(&diary(lasting.clone(), 2_000), "lasting", 2);
-    let store = KeyValueCheckpointer::options().time_to_live(TTL).open(plain.clone()).unwrap();
+    let backend = MemoryKeyValue::default();
+    let permanent = KeyValueCheckpointer::open(backend.other()).unwrap();
+    write(&diary(permanent.clone(), 2_000), "lasting", 2);
+    let store = KeyValueCheckpointer::options().time_to_live(TTL).open(backend.clone()).unwrap();
     let graph = diary(store.clone(), 2_000);
     write(&graph, "brief", 4);
-    assert_eq!(pages(&diary(lasting.clone(), 2_000), "brief").unwrap(), 4);
-    expire(&plain, "brief");
+    assert_eq!(pages(&diary(permanent.clone(), 2_000), "brief").unwrap(), 4);
+    expire(&backend, "brief");
     until(|| block_on(store.status(&"brief".into())).unwrap().is_none().then_some(()));
-    assert_eq!((listed(&store), listed(&lasting)), (vec!["lasting".to_owned()], vec!["lasting".to_owned()]));
-    assert!(pages(&graph, "brief").is_err() && block_on(lasting.namespaces(&"brief".into())).unwrap().is_empty());
+    assert_eq!((listed(&store), listed(&permanent)), (vec!["lasting".to_owned()], vec!["lasting".to_owned()]));
+    assert!(pages(&graph, "brief").is_err() && block_on(permanent.namespaces(&"brief".into())).unwrap().is_empty());
     assert_eq!(block_on(store.stats()).unwrap().threads, 1);
     assert_eq!(write(&graph, "brief", 2), 2, "the recreated thread contains data of the expired one");
-    assert_eq!(pages(&diary(lasting, 2_000), "lasting").unwrap(), 2);
+    assert_eq!(pages(&diary(permanent, 2_000), "lasting").unwrap(), 2);
 }
 
 /// R-FWK-39: the remains of an expired thread are removed, in the background or on request.
 #[test]
 fn remains_of_expired_threads_are_removed() {
-    let plain = MemoryKeyValue::default();
-    let open = |ttl| KeyValueCheckpointer::options().time_to_live(ttl).compression(false).open(plain.other()).unwrap();
+    let backend = MemoryKeyValue::default();
+    let open =
+        |ttl| KeyValueCheckpointer::options().time_to_live(ttl).compression(false).open(backend.other()).unwrap();
     let store = open(TTL);
     for thread in ["a", "a-b", "a.b"] {
         write(&diary(store.clone(), 2_000), thread, 6);
     }
     drop(store);
-    assert!(plain.keys().iter().any(|key| key.contains("/part/")));
-    ["a", "a-b", "a.b"].iter().for_each(|thread| expire(&plain, thread));
+    assert!(backend.keys().iter().any(|key| key.contains("/part/")));
+    ["a", "a-b", "a.b"].iter().for_each(|thread| expire(&backend, thread));
     // Sweeps in the background every 100 milliseconds.
     let store = open(Duration::from_millis(200));
     write(&diary(store.clone(), 2_000), "short", 6);
-    let is_clear = || !plain.keys().iter().any(|key| key.contains("/part/"));
-    until(|| is_clear().then_some(()));
+    let has_no_parts = || !backend.keys().iter().any(|key| key.contains("/part/"));
+    until(|| has_no_parts().then_some(()));
     // The last keys of a thread are removed shortly after its values.
-    until(|| (plain.keys().into_iter().filter(|key| key.contains("/in/")).count() <= 8).then_some(()));
+    until(|| (backend.keys().into_iter().filter(|key| key.contains("/in/")).count() <= 8).then_some(()));
     drop(store);
 
     write(&diary(open(TTL), 2_000), "later", 3);
-    expire(&plain, "later");
-    let other = KeyValueCheckpointer::open(plain.other()).unwrap();
+    expire(&backend, "later");
+    let other = KeyValueCheckpointer::open(backend.other()).unwrap();
     until(|| (block_on(other.sweep_expired()).unwrap() == 1).then_some(()));
-    assert!(is_clear());
+    assert!(has_no_parts());
 }
 
 /// R-FWK-39: a leased thread does not expire, and each commit renews its time to live.
 #[test]
 fn leased_threads_do_not_expire() {
-    let plain = MemoryKeyValue::default();
-    let store = KeyValueCheckpointer::options().time_to_live(TTL).open(plain.clone()).unwrap();
+    let backend = MemoryKeyValue::default();
+    let store = KeyValueCheckpointer::options().time_to_live(TTL).open(backend.clone()).unwrap();
     let graph = diary(store.clone(), 100);
     write(&graph, "t", 3);
     let lease = super::once_free(|| block_on(store.acquire(&"t".into(), run(1))));
-    expire(&plain, "t");
+    expire(&backend, "t");
     assert_eq!(pages(&graph, "t").unwrap(), 3);
     let waiting = Commit { status: Some(ThreadStatus::Interrupted), ..Commit::empty(lease.clone(), "".into()) };
     block_on(store.commit(&waiting)).unwrap();
     store.release(&lease);
     assert_eq!(pages(&graph, "t").unwrap(), 3);
-    expire(&plain, "t");
+    expire(&backend, "t");
     until(|| pages(&graph, "t").is_err().then_some(()));
 }
 
@@ -96,11 +97,11 @@ fn leased_threads_do_not_expire() {
 /// be deleted.
 #[test]
 fn a_corrupt_thread_does_not_expire() {
-    let plain = MemoryKeyValue::default();
-    let open = || KeyValueCheckpointer::options().time_to_live(TTL).open(plain.other()).unwrap();
+    let backend = MemoryKeyValue::default();
+    let open = || KeyValueCheckpointer::options().time_to_live(TTL).open(backend.other()).unwrap();
     write(&diary(open(), 100), "t", 4);
-    plain.change(|values| values.get_mut("superstep/in/t/log/0000000000000004").unwrap().0.clear());
-    expire(&plain, "t");
+    backend.change(|values| values.get_mut("superstep/in/t/log/0000000000000004").unwrap().0.clear());
+    expire(&backend, "t");
     let store = open();
     assert_eq!((block_on(store.sweep_expired()).unwrap(), listed(&store)), (0, vec!["t".to_owned()]));
     assert_eq!(block_on(store.namespaces(&"t".into())).unwrap().len(), 1);
@@ -149,16 +150,16 @@ impl KeyValue for Slow {
 #[test]
 fn a_slow_deletion_does_not_hide_a_recreated_thread() {
     for (old, new) in [(false, false), (true, true), (false, true), (true, false)] {
-        let options = |lasts: bool| match lasts {
+        let options = |has_ttl: bool| match has_ttl {
             false => KeyValueCheckpointer::options(),
             true => KeyValueCheckpointer::options().time_to_live(TTL),
         };
-        let plain = MemoryKeyValue::default();
-        write(&diary(options(old).open(plain.other()).unwrap(), 100), "t", 5);
+        let backend = MemoryKeyValue::default();
+        write(&diary(options(old).open(backend.other()).unwrap(), 100), "t", 5);
         let ((started, has_started), (proceed, may_continue)) = (channel(), channel());
-        let slow = Slow { values: plain.other(), started, may_continue: Mutex::new(may_continue) };
+        let slow = Slow { values: backend.other(), started, may_continue: Mutex::new(may_continue) };
         let slow = options(old).open(slow).unwrap();
-        let store = options(new).open(plain.other()).unwrap();
+        let store = options(new).open(backend.other()).unwrap();
         let graph = diary(store.clone(), 100);
         std::thread::scope(|scope| {
             let deleting = scope.spawn(|| block_on(slow.delete_thread(&"t".into())));
@@ -178,20 +179,20 @@ fn a_slow_deletion_does_not_hide_a_recreated_thread() {
 /// exists, and the next sweep or run restores its entry.
 #[test]
 fn unlisted_threads_exist_and_are_listed_again() {
-    for lasts in [false, true] {
-        let plain = MemoryKeyValue::default();
+    for has_ttl in [false, true] {
+        let backend = MemoryKeyValue::default();
         let options = KeyValueCheckpointer::options();
-        let options = if lasts { options.time_to_live(TTL) } else { options };
-        let store = options.open(plain.clone()).unwrap();
+        let options = if has_ttl { options.time_to_live(TTL) } else { options };
+        let store = options.open(backend.clone()).unwrap();
         let graph = diary(store.clone(), 100);
         write(&graph, "t", 2);
         let entry = "superstep/threads/t";
         let unlist = || {
-            plain.change(|values| values.remove(entry)).expect("the thread is in the index");
+            backend.change(|values| values.remove(entry)).expect("the thread is in the index");
             assert!(listed(&store).is_empty());
         };
         // The run ends before its lease is released, and only the release marks the entry as certain.
-        until(|| plain.change(|values| values.get(entry).filter(|(value, _)| value != b"doubt").map(drop)));
+        until(|| backend.change(|values| values.get(entry).filter(|(value, _)| value != b"doubt").map(drop)));
         unlist();
         assert_eq!(pages(&graph, "t").unwrap(), 2);
         assert_eq!((block_on(store.sweep_expired()).unwrap(), listed(&store)), (0, vec!["t".to_owned()]));

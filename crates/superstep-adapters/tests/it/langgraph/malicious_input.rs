@@ -6,11 +6,11 @@ use superstep::core::port::SharedCheckpointer;
 use superstep_adapters::langgraph::LangGraphImporter;
 
 use super::{folder, sqlite};
-use crate::sqlite::folder as scratch;
+use crate::sqlite::folder as temp_folder;
 
 /// Opens a copy of the file that was changed by SQL statements.
 fn tampered_copy(statements: &str) -> LangGraphImporter {
-    let path = scratch().join("bent.sqlite");
+    let path = temp_folder().join("bent.sqlite");
     std::fs::copy(folder().join("threads.sqlite"), &path).unwrap();
     Connection::open(&path).unwrap().execute_batch(statements).unwrap();
     LangGraphImporter::sqlite(path).unwrap()
@@ -72,7 +72,7 @@ async fn delta_channels_are_rejected_by_name() {
 }
 
 /// Opens the file with another checkpoint version: replaces the number 4 of the key `v` wherever it occurs.
-fn of_version(version: u8) -> LangGraphImporter {
+fn with_version(version: u8) -> LangGraphImporter {
     tampered_copy(&format!(
         "UPDATE checkpoints SET checkpoint = unhex(replace(hex(checkpoint), 'A17604', 'A1760{version}'))"
     ))
@@ -81,13 +81,13 @@ fn of_version(version: u8) -> LangGraphImporter {
 /// R-NFR-16b: checkpoints of versions with other channels are rejected with help.
 #[tokio::test]
 async fn old_versions_are_rejected() {
-    assert!(import_error(&of_version(2), "jobs").await.ends_with("version 2 is not supported; the oldest is 3"));
+    assert!(import_error(&with_version(2), "jobs").await.ends_with("version 2 is not supported; the oldest is 3"));
 }
 
 /// R-NFR-16b: sends of versions before 4 are stored with pending writes, and are found there.
 #[tokio::test]
 async fn sends_of_version_3_are_imported() {
-    let (old, _) = of_version(3).read_thread("jobs", "jobs").await.unwrap();
+    let (old, _) = with_version(3).read_thread("jobs", "jobs").await.unwrap();
     let (new, _) = sqlite().read_thread("jobs", "jobs").await.unwrap();
     assert_eq!(old, new);
     assert_eq!(old.checkpoints.last().unwrap().checkpoint.next_tasks.len(), 4);
@@ -96,7 +96,7 @@ async fn sends_of_version_3_are_imported() {
 /// R-NFR-16b: a file of another program is rejected and not changed.
 #[tokio::test]
 async fn a_file_of_another_program_is_rejected() {
-    let folder = scratch();
+    let folder = temp_folder();
     let error = LangGraphImporter::sqlite(folder.join("none.sqlite")).err().unwrap();
     assert!(error.message().contains("none.sqlite` cannot be read"), "{error}");
     assert!(!folder.join("none.sqlite").exists());

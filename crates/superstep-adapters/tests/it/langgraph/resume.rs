@@ -107,23 +107,23 @@ fn log_line(line: &'static str) -> impl Fn() -> JobsUpdate + Clone {
     move || Jobs::update().log(line)
 }
 
-fn jobs(store: SharedCheckpointer, ran: &Arc<AtomicUsize>) -> CompiledGraph<Jobs> {
+fn jobs(store: SharedCheckpointer, worker_calls: &Arc<AtomicUsize>) -> CompiledGraph<Jobs> {
     let mut graph = StateGraph::<Jobs>::new("jobs");
     let [plan, side, left, last] = ["plan", "side", "left", "last"].map(|name| graph.add_node(name, log_line(name)));
-    let ran = ran.clone();
+    let worker_calls = worker_calls.clone();
     let worker = graph.add_node("worker", move |job: SendPayload<Job>, interrupts: Interrupts| {
-        ran.fetch_add(1, Ordering::Relaxed);
+        worker_calls.fetch_add(1, Ordering::Relaxed);
         async move {
             let answer: String = interrupts.raise("go on?", job.0.n).await?;
             Ok::<_, NodeError>(Jobs::update().log(format!("worker {}: {answer}", job.0.n)))
         }
     });
     graph.add_edge(START, plan);
-    let spread = move |_: &Jobs| {
+    let fan_out = move |_: &Jobs| {
         let sends = (0..3).map(|n| SendTo::new(worker, Job { n }));
         sends.fold(Goto::node(side), Goto::and_send)
     };
-    graph.add_conditional_edges(plan, spread, [worker, side]);
+    graph.add_conditional_edges(plan, fan_out, [worker, side]);
     graph.add_edge(side, left).add_join([left, worker], last).add_edge(last, END);
     graph.compat(Compat::LangGraph).checkpointer(store).compile().unwrap()
 }
@@ -132,13 +132,14 @@ fn jobs(store: SharedCheckpointer, ran: &Arc<AtomicUsize>) -> CompiledGraph<Jobs
 #[tokio::test]
 async fn results_recorded_in_python_are_not_computed_again() {
     for (python, _) in both().await {
-        let (store, ran): (SharedCheckpointer, Arc<AtomicUsize>) = (MemoryCheckpointer::new().into(), Arc::default());
+        let (store, worker_calls): (SharedCheckpointer, Arc<AtomicUsize>) =
+            (MemoryCheckpointer::new().into(), Arc::default());
         assert_eq!(python.import("jobs", store.clone()).await.unwrap().interrupts, 1);
-        let jobs = jobs(store, &ran);
+        let jobs = jobs(store, &worker_calls);
         let state = jobs.threads().get_state("jobs").await.unwrap();
         assert_eq!(state.tasks.iter().filter(|task| task.is_finished).count(), 3);
         let done = jobs.resume("jobs", "yes").await.unwrap();
-        assert_eq!(ran.load(Ordering::Relaxed), 1);
+        assert_eq!(worker_calls.load(Ordering::Relaxed), 1);
         assert_eq!(done.state.log, ["plan", "side", "worker 0", "worker 1: yes", "worker 2", "left", "last"]);
         assert_eq!(done.state.items, [1]);
     }
@@ -220,14 +221,14 @@ async fn parallel_subgraphs_continue() {
         let mut graph = StateGraph::<Jobs>::new("fan");
         let plan = graph.add_node("plan", log_line("plan"));
         let child = graph.add_node("child", inner);
-        let spread = move |_: &Jobs| Goto::sends([SendTo::new(child, json!({ "log": ["n"] }))]);
+        let fan_out = move |_: &Jobs| Goto::sends([SendTo::new(child, json!({ "log": ["n"] }))]);
         graph.add_edge(START, plan).add_edge(child, END);
-        graph.add_conditional_edges(plan, spread, [child]);
+        graph.add_conditional_edges(plan, fan_out, [child]);
         let fan = graph.checkpointer(store).compile().unwrap();
         let state = fan.threads().get_state("fan").await.unwrap();
-        let answers =
+        let resume_values =
             state.interrupts().into_iter().map(|interrupt| (interrupt.id, json!(format!("to {}", interrupt.value))));
-        let done = fan.resume_with("fan", answers.collect()).await.unwrap();
+        let done = fan.resume_with("fan", resume_values.collect()).await.unwrap();
         assert_eq!(done.state.log, ["in", "plan", "n? to \"n0\"", "n? to \"n1\""]);
     }
 }

@@ -61,7 +61,7 @@ impl Site {
     }
 
     /// Returns the status line of the response to a request with these headers.
-    async fn knock(&self, headers: &str) -> String {
+    async fn status_line(&self, headers: &str) -> String {
         let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
             "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "n", "version": "1"}}});
         let (body, mut stream) = (hello.to_string(), TcpStream::connect(self.address).await.unwrap());
@@ -71,9 +71,9 @@ impl Site {
             body.len()
         );
         stream.write_all(request.as_bytes()).await.unwrap();
-        let mut answer = [0; 64];
-        let length = soon(stream.read(&mut answer)).await.unwrap();
-        String::from_utf8_lossy(&answer[..length]).lines().next().unwrap_or_default().to_owned()
+        let mut response = [0; 64];
+        let length = soon(stream.read(&mut response)).await.unwrap();
+        String::from_utf8_lossy(&response[..length]).lines().next().unwrap_or_default().to_owned()
     }
 }
 
@@ -107,17 +107,17 @@ async fn a_tool_is_called_over_http() {
 /// R-FWK-82, R-FWK-84: a call whose future is dropped is cancelled at the server over HTTP as well.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_dropped_call_is_cancelled_over_http() {
-    let (tool, mut life) = scripted_tool("puppet");
+    let (tool, mut lifecycle) = scripted_tool("puppet");
     let site = Site::open(&McpServer::new("theatre", "1.0").tools([tool]));
     let client = site.client().await;
     let tools = client.tools().await.unwrap();
     let mut hanging = Box::pin(tools[0].call(call(json!({"do": "hang"}))));
     tokio::select! {
         _ = &mut hanging => panic!("it never ends"),
-        begun = soon(life.recv()) => assert_eq!(begun, Some("begun")),
+        event = soon(lifecycle.recv()) => assert_eq!(event, Some("begun")),
     }
     drop(hanging);
-    assert_eq!(soon(life.recv()).await, Some("let go"));
+    assert_eq!(soon(lifecycle.recv()).await, Some("let go"));
 }
 
 /// R-FWK-84, R-FWK-85: a server serves in-process and HTTP clients concurrently; all of them see a tool added later.
@@ -171,13 +171,13 @@ async fn foreign_hosts_and_origins_are_rejected() {
         (&named, "Host: 127.0.0.1\r\n", "403"),
         (&named, "Host: tools.example\r\nOrigin: http://localhost\r\n", "403"),
     ] {
-        let answer = site.knock(headers).await;
-        assert!(answer.starts_with(&format!("HTTP/1.1 {status}")), "{headers}: {answer}");
+        let status_line = site.status_line(headers).await;
+        assert!(status_line.starts_with(&format!("HTTP/1.1 {status}")), "{headers}: {status_line}");
     }
 }
 
 /// Connects a client to a server with a fixed response; returns the received request and the error.
-async fn answered(answer: &'static str) -> (String, superstep_core::error::Error) {
+async fn connect_to_fixed_response(response: &'static str) -> (String, superstep_core::error::Error) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp?key=hush", listener.local_addr().unwrap());
     let connecting = McpClient::http(url).bearer("hush-token").header("X-Team", "hush-team").connect();
@@ -185,7 +185,7 @@ async fn answered(answer: &'static str) -> (String, superstep_core::error::Error
         let (mut stream, _) = listener.accept().await.unwrap();
         let mut received = vec![0; 4096];
         let length = stream.read(&mut received).await.unwrap();
-        stream.write_all(answer.as_bytes()).await.unwrap();
+        stream.write_all(response.as_bytes()).await.unwrap();
         String::from_utf8_lossy(&received[..length]).into_owned()
     };
     let (request, client) = soon(async { tokio::join!(listening, connecting) }).await;
@@ -195,7 +195,8 @@ async fn answered(answer: &'static str) -> (String, superstep_core::error::Error
 /// R-FWK-84: configured headers are sent and appear in no error.
 #[tokio::test]
 async fn headers_are_sent_and_not_repeated() {
-    let (request, error) = answered("HTTP/1.1 500 Oops\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").await;
+    let (request, error) =
+        connect_to_fixed_response("HTTP/1.1 500 Oops\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").await;
     let request = request.to_lowercase();
     assert!(request.contains("authorization: bearer hush-token") && request.contains("x-team: hush-team"), "{request}");
     assert!(error.code() == ErrorCode::ToolFailed && !format!("{error:?}").contains("hush"), "{error:?}");
@@ -208,13 +209,13 @@ async fn headers_are_sent_and_not_repeated() {
 /// R-FWK-82, R-FWK-84: an HTML page or a redirect is an error, and the redirect is not followed.
 #[tokio::test]
 async fn pages_and_redirects_are_no_answers() {
-    for answer in [
+    for response in [
         "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello",
         "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}",
         "HTTP/1.1 307 There\r\nLocation: http://127.0.0.1:9/mcp\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
     ] {
-        let (_, error) = answered(answer).await;
-        assert_eq!(error.code(), ErrorCode::ToolFailed, "{answer}: {error}");
+        let (_, error) = connect_to_fixed_response(response).await;
+        assert_eq!(error.code(), ErrorCode::ToolFailed, "{response}: {error}");
         assert!(error.message().starts_with("the MCP server `127.0.0.1` "), "{error}");
     }
 }

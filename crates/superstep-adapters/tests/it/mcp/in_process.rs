@@ -39,7 +39,7 @@ async fn structured_content_is_an_artifact() {
 #[tokio::test]
 async fn tool_failures_are_error_results() {
     let client = connect_in_process(&server()).await.unwrap();
-    for (args, words) in [
+    for (args, expected) in [
         (json!({"do": "complain"}), "that did not work"),
         (json!({"do": "fail"}), "no such street"),
         (json!({"do": "panic"}), "the tool panicked"),
@@ -49,7 +49,7 @@ async fn tool_failures_are_error_results() {
         (json!({"do": "say", "with": "x".repeat(300_000)}), "the maximum is 262144"),
     ] {
         let output = call_first_tool(&client, args).await.unwrap();
-        assert!(output.is_error && text(&output).contains(words), "{words}: {}", text(&output));
+        assert!(output.is_error && text(&output).contains(expected), "{expected}: {}", text(&output));
     }
     assert_eq!(
         text(&call_first_tool(&client, json!({"do": "say", "with": "still here"})).await.unwrap()),
@@ -93,23 +93,23 @@ async fn progress_arrives_in_order() {
 /// R-FWK-82, R-FWK-83: a call whose future is dropped is cancelled at the server.
 #[tokio::test]
 async fn a_call_that_is_dropped_is_cancelled() {
-    let (tool, mut life) = scripted_tool("puppet");
+    let (tool, mut lifecycle) = scripted_tool("puppet");
     let client = connect_in_process(&McpServer::new("theatre", "1.0").tools([tool])).await.unwrap();
     let tools = client.tools().await.unwrap();
     let mut hanging = Box::pin(tools[0].call(call(json!({"do": "hang"}))));
     tokio::select! {
         _ = &mut hanging => panic!("it never ends"),
-        begun = life.recv() => assert_eq!(begun, Some("begun")),
+        event = lifecycle.recv() => assert_eq!(event, Some("begun")),
     }
     drop(hanging);
-    assert_eq!(soon(life.recv()).await, Some("let go"));
+    assert_eq!(soon(lifecycle.recv()).await, Some("let go"));
     assert_eq!(text(&call_first_tool(&client, json!({"do": "say", "with": "next"})).await.unwrap()), "next");
 }
 
 /// R-FWK-82: a call without a response for a minute is given up and cancelled at the server.
 #[tokio::test(start_paused = true)]
 async fn a_call_without_a_response_is_cancelled() {
-    let (tool, mut life) = scripted_tool("puppet");
+    let (tool, mut lifecycle) = scripted_tool("puppet");
     let client = connect_in_process(&McpServer::new("theatre", "1.0").tools([tool])).await.unwrap();
     let started = tokio::time::Instant::now();
     let error = call_first_tool(&client, json!({"do": "hang"})).await.unwrap_err();
@@ -117,13 +117,13 @@ async fn a_call_without_a_response_is_cancelled() {
     assert_eq!(error.message, "the MCP server `theatre` did not respond to `tools/call` within 60 s");
     let cause = error.cause.unwrap();
     assert_eq!(cause.downcast_ref::<superstep_core::error::Error>().unwrap().code(), ErrorCode::Timeout);
-    assert_eq!((life.recv().await, life.recv().await), (Some("begun"), Some("let go")));
+    assert_eq!((lifecycle.recv().await, lifecycle.recv().await), (Some("begun"), Some("let go")));
 }
 
 /// R-FWK-83: the timeout of a tool applies to MCP clients.
 #[tokio::test(start_paused = true)]
 async fn a_tool_with_a_limit_is_stopped_at_it() {
-    let (tool, _life) = scripted_tool("puppet");
+    let (tool, _lifecycle) = scripted_tool("puppet");
     let spec = ToolSpec::clone(tool.spec()).timeout(std::time::Duration::from_secs(3));
     let client = connect_in_process(&McpServer::new("theatre", "1.0").tools([tool.with_spec(spec)])).await.unwrap();
     let output = call_first_tool(&client, json!({"do": "hang"})).await.unwrap();
@@ -154,20 +154,20 @@ async fn a_tool_added_later_is_seen() {
 async fn a_pinned_list_that_changed_is_rejected() {
     let server = server();
     let client = connect_in_process(&server).await.unwrap();
-    let mark = client.tools_hash().await.unwrap();
-    let pinned = client.clone().pin_tools(&mark);
+    let hash = client.tools_hash().await.unwrap();
+    let pinned = client.clone().pin_tools(&hash);
     let tools = pinned.tools().await.unwrap();
     assert_eq!(text(&tools[0].call(call(json!({"do": "say", "with": 1}))).await.unwrap()), "1");
 
     server.add_tool(scripted_tool("second").0).await.unwrap();
     let error = pinned.tools().await.unwrap_err();
     assert_eq!(error.code(), ErrorCode::PolicyRefused);
-    let new_mark = client.tools_hash().await.unwrap();
-    assert!(new_mark != mark && error.help().unwrap().contains(&new_mark), "{error}");
+    let new_hash = client.tools_hash().await.unwrap();
+    assert!(new_hash != hash && error.help().unwrap().contains(&new_hash), "{error}");
     let error = tools[0].call(call(json!({"do": "say", "with": 1}))).await.unwrap_err();
     assert_eq!(error.message, "the tools of the MCP server `theatre` differ from the pinned list");
 
-    assert_eq!(client.clone().pin_tools(new_mark).tools().await.unwrap().len(), 2);
+    assert_eq!(client.clone().pin_tools(new_hash).tools().await.unwrap().len(), 2);
     // An approved list is accepted again.
     server.remove_tool("second").await;
     assert!(tools[0].call(call(json!({"do": "say", "with": 1}))).await.is_ok());
@@ -261,7 +261,7 @@ async fn a_pair_for_each_run_and_a_shared_one_work_at_once() {
 /// R-FWK-83: a server with duplicate tool names or invalid schemas does not serve.
 #[tokio::test]
 async fn tools_that_cannot_be_offered_are_all_listed() {
-    let (tool, _life) = scripted_tool("odd");
+    let (tool, _lifecycle) = scripted_tool("odd");
     let odd = tool.clone().with_spec(ToolSpec::new("odd", "").with_input_schema(json!({"type": 7})));
     let error = connect_in_process(&McpServer::new("s", "1").tools([scripted_tool("a").0, scripted_tool("a").0, odd]))
         .await

@@ -60,12 +60,12 @@ for line in sys.stdin:
         answer({"content": [{"type": "text", "text": json.dumps([os.getpid(), sorted(os.environ), os.getcwd()])}]})
 "#;
 
-fn program(how: &str) -> StdioServerCommand {
-    McpClient::stdio("python3", ["-c", SCRIPT, how], [("GIVEN", "yes")])
+fn program(behavior: &str) -> StdioServerCommand {
+    McpClient::stdio("python3", ["-c", SCRIPT, behavior], [("GIVEN", "yes")])
 }
 
-async fn start(how: &str) -> McpClient {
-    program(how).connect().await.unwrap()
+async fn start(behavior: &str) -> McpClient {
+    program(behavior).connect().await.unwrap()
 }
 
 /// R-FWK-84: a program gets only the given environment, and ends with its client.
@@ -146,13 +146,13 @@ async fn invalid_message_is_reported() {
     assert_eq!(error.message, nonsense);
     let error = call_first_tool(&start("refuses").await, json!({})).await.unwrap_err();
     assert_eq!(error.message, "the MCP server `python3` returned an error: not today");
-    for (how, words) in [
+    for (behavior, expected) in [
         ("lists_nonsense", "sent an invalid response to `tools/list`"),
         ("endless", "returned an endless list"),
         ("twins", "has the tools `a.b` and `a/b`, which both map to the name `a_b`"),
     ] {
-        let error = start(how).await.tools().await.unwrap_err();
-        assert!(error.message().contains(words) && error.code() == ErrorCode::ToolFailed, "{how}: {error}");
+        let error = start(behavior).await.tools().await.unwrap_err();
+        assert!(error.message().contains(expected) && error.code() == ErrorCode::ToolFailed, "{behavior}: {error}");
     }
 }
 

@@ -13,7 +13,7 @@ use super::{RecordedProgress, argument, call, names, text, tool};
 
 fn servers() -> McpServers {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().unwrap();
-    McpServers::ensure(target.join("mcp-servers")).unwrap()
+    McpServers::install(target.join("mcp-servers")).unwrap()
 }
 
 async fn start(program: &Path, args: &[&str]) -> McpClient {
@@ -93,9 +93,10 @@ async fn resources_and_prompts_of_everything_are_read() {
 /// R-FWK-84: a third-party program inherits only the variables that every program needs.
 #[tokio::test]
 async fn a_server_program_inherits_only_necessary_variables() {
-    let seen: Value = serde_json::from_str(&text(&call_tool(&everything().await, "get-env", json!({})).await)).unwrap();
-    assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some() && seen["CARGO_MANIFEST_DIR"].is_null());
-    assert_eq!(seen["GIVEN"], "yes");
+    let environment: Value =
+        serde_json::from_str(&text(&call_tool(&everything().await, "get-env", json!({})).await)).unwrap();
+    assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some() && environment["CARGO_MANIFEST_DIR"].is_null());
+    assert_eq!(environment["GIVEN"], "yes");
 }
 
 /// R-FWK-82: `server-filesystem` writes and reads only in its folder, and its hints become annotations.

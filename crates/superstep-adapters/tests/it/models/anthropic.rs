@@ -55,15 +55,15 @@ async fn a_response_without_a_listener_is_complete() {
     let content = json!([{"type": "text", "text": "Hello"}, {"type": "text", "text": ", you."}]);
     let server = Server::start([ScriptedResponse::json(&message(&content, "end_turn"))]).await;
     let request = ChatRequest::new([Message::system("Be short."), Message::user("Hi")]).max_tokens(99);
-    let answer = generate(&model(&server), &request).await.unwrap();
-    assert_eq!((&*answer.message.text(), &answer.stop), ("Hello, you.", &StopReason::End));
-    let usage = answer.usage();
+    let response = generate(&model(&server), &request).await.unwrap();
+    assert_eq!((&*response.message.text(), &response.stop), ("Hello, you.", &StopReason::End));
+    let usage = response.usage();
     assert_eq!((usage.input_tokens, usage.output_tokens, usage.estimated), (20, 6, false));
-    assert_eq!(answer.model.to_string(), "anthropic/claude-sonnet-4-5 (remote)");
+    assert_eq!(response.model.to_string(), "anthropic/claude-sonnet-4-5 (remote)");
 
     let sent = server.last();
-    assert_eq!((sent.line.as_str(), sent.head("x-api-key")), ("POST /v1/messages", Some(KEY)));
-    assert_eq!((sent.head("anthropic-version"), sent.head("authorization")), (Some("2023-06-01"), None));
+    assert_eq!((sent.line.as_str(), sent.header("x-api-key")), ("POST /v1/messages", Some(KEY)));
+    assert_eq!((sent.header("anthropic-version"), sent.header("authorization")), (Some("2023-06-01"), None));
     assert_eq!((&sent.body["model"], &sent.body["system"]), (&json!("claude-sonnet-4-5"), &json!("Be short.")));
     assert_eq!(sent.body["messages"], json!([{"role": "user", "content": "Hi"}]));
     assert_eq!(sent.body["max_tokens"], 99);
@@ -91,18 +91,18 @@ async fn streamed_text_and_calls_do_not_depend_on_chunk_boundaries() {
     events.extend(end("tool_use"));
     for size in [1, 5, 100_000] {
         let server = Server::start([ScriptedResponse::events(stream(&events)).cut_every(size)]).await;
-        let (answer, pieces) =
+        let (response, chunks) =
             generate_streamed(&model(&server), &ChatRequest::from("Weather?").tools([weather()])).await;
-        assert_eq!((&*answer.message.text(), &answer.stop), ("Ich schaue nach – 😀", &StopReason::ToolCalls));
+        assert_eq!((&*response.message.text(), &response.stop), ("Ich schaue nach – 😀", &StopReason::ToolCalls));
         let expected = [("toolu_1", "weather", json!({"city": "Kyōto"})), ("toolu_2", "now", json!({}))];
-        assert_eq!(calls(&answer), expected);
-        let fragments = pieces.iter().filter_map(|piece| match piece {
-            MessageChunk::ToolCall(piece) => Some((piece.index, piece.args.as_str())),
+        assert_eq!(calls(&response), expected);
+        let fragments = chunks.iter().filter_map(|chunk| match chunk {
+            MessageChunk::ToolCall(chunk) => Some((chunk.index, chunk.args.as_str())),
             _ => None,
         });
         let expected = [(0, ""), (0, ""), (0, "{\"city\": \"Ky"), (0, "ōto\"}"), (1, "")];
         assert_eq!(fragments.collect::<Vec<_>>(), expected);
-        assert_eq!((answer.usage().input_tokens, answer.usage().output_tokens), (12, 6));
+        assert_eq!((response.usage().input_tokens, response.usage().output_tokens), (12, 6));
     }
 }
 
@@ -131,11 +131,11 @@ async fn reasoning_is_separated_from_the_text_and_sent_back() {
     let content = json!([thought, hidden, text, call]);
     let scripts = [ScriptedResponse::events(stream(&events)), ScriptedResponse::json(&message(&content, "tool_use"))];
     let server = Server::start(scripts).await;
-    let (in_pieces, _) = generate_streamed(&model(&server), &ChatRequest::from("Weather?")).await;
+    let (streamed, _) = generate_streamed(&model(&server), &ChatRequest::from("Weather?")).await;
     let complete = generate(&model(&server), &ChatRequest::from("Weather?")).await.unwrap();
-    for answer in [in_pieces, complete] {
-        assert_eq!((&*answer.message.text(), &answer.message.metadata["reasoning"]), ("I look.", &json!("Hm.")));
-        let messages = [Message::user("Weather?"), answer.message, Message::tool("toolu_1", "rain")];
+    for response in [streamed, complete] {
+        assert_eq!((&*response.message.text(), &response.message.metadata["reasoning"]), ("I look.", &json!("Hm.")));
+        let messages = [Message::user("Weather?"), response.message, Message::tool("toolu_1", "rain")];
         generate(&model(&server), &ChatRequest::new(messages)).await.unwrap();
         let sent = server.last().body;
         assert_eq!((&sent["messages"][1]["content"], sent.get("thinking")), (&content, None));
@@ -158,8 +158,8 @@ async fn a_complete_request_is_sent() {
         .temperature(0.25)
         .stop("END");
     request.top_p = Some(0.5);
-    let answer = generate(&model(&server), &request).await.unwrap();
-    assert_eq!(calls(&answer), [("toolu_1", "weather", json!({"city": "Rome"}))]);
+    let response = generate(&model(&server), &request).await.unwrap();
+    assert_eq!(calls(&response), [("toolu_1", "weather", json!({"city": "Rome"}))]);
 
     let body = server.last().body;
     let call = |id: &str, city: &str| json!({"type": "tool_use", "id": id, "name": "weather", "input": {"city": city}});
@@ -259,6 +259,6 @@ async fn unsupported_requests_are_rejected_and_errors_during_a_response_are_repo
     let odd = ProviderModel::anthropic("claude-high").api_key(KEY).base_url(&server.address);
     assert!(generate(&odd, &ChatRequest::from("Hi")).await.unwrap_err().message().contains("`-high`"));
     assert_eq!(server.count(), 0);
-    let (answer, _) = super::listen(&model(&server), &ChatRequest::from("Hi")).await;
-    assert_eq!(ModelErrorKind::from_error(&answer.unwrap_err()), Some(ModelErrorKind::Overloaded));
+    let (response, _) = super::listen(&model(&server), &ChatRequest::from("Hi")).await;
+    assert_eq!(ModelErrorKind::from_error(&response.unwrap_err()), Some(ModelErrorKind::Overloaded));
 }

@@ -149,9 +149,9 @@ async fn invalid_events_are_classified() {
         let script = ScriptedResponse::events(body);
         let script = if case == "no text" { script.cut_every(half.len()) } else { script };
         let server = Server::start([script]).await;
-        let (answer, pieces) = listen(&model(&server), &ChatRequest::from("Hi")).await;
-        assert_eq!(ModelErrorKind::from_error(&answer.unwrap_err()), Some(kind), "{case}");
-        assert_eq!(pieces, [MessageChunk::Text("Half".to_owned())], "{case}");
+        let (response, chunks) = listen(&model(&server), &ChatRequest::from("Hi")).await;
+        assert_eq!(ModelErrorKind::from_error(&response.unwrap_err()), Some(kind), "{case}");
+        assert_eq!(chunks, [MessageChunk::Text("Half".to_owned())], "{case}");
     }
 }
 
@@ -160,14 +160,14 @@ async fn invalid_events_are_classified() {
 async fn a_broken_connection_is_a_retryable_error() {
     let half = data(&[chunk(&json!({"content": "Half"}), None)]);
     let server = Server::start([ScriptedResponse::events(half).broken()]).await;
-    let (answer, pieces) = listen(&model(&server), &ChatRequest::from("Hi")).await;
-    let error = answer.unwrap_err();
+    let (response, chunks) = listen(&model(&server), &ChatRequest::from("Hi")).await;
+    let error = response.unwrap_err();
     assert_eq!(
         (ModelErrorKind::from_error(&error), error.is_retryable()),
         (Some(ModelErrorKind::StreamInterrupted), true),
         "{error}"
     );
-    assert_eq!(pieces, [MessageChunk::Text("Half".to_owned())]);
+    assert_eq!(chunks, [MessageChunk::Text("Half".to_owned())]);
     let server =
         Server::start([ScriptedResponse::new(200, "content-type: application/json\r\n", "{\"choi").broken()]).await;
     let error = generate(&model(&server), &ChatRequest::from("Hi")).await.unwrap_err();
@@ -189,10 +189,10 @@ async fn a_call_without_data_times_out() {
             (Some(ModelErrorKind::Timeout), ErrorCode::Timeout),
             "{error}"
         );
-        let hurried = model(&server).timeout(Duration::from_millis(150));
+        let model_with_timeout = model(&server).timeout(Duration::from_millis(150));
         for error in [
-            generate(&hurried, &ChatRequest::from("Hi")).await.unwrap_err(),
-            listen(&hurried, &ChatRequest::from("Hi")).await.0.unwrap_err(),
+            generate(&model_with_timeout, &ChatRequest::from("Hi")).await.unwrap_err(),
+            listen(&model_with_timeout, &ChatRequest::from("Hi")).await.0.unwrap_err(),
         ] {
             assert_eq!(ModelErrorKind::from_error(&error), Some(ModelErrorKind::Timeout), "{error}");
             assert!(error.message().contains("150ms"), "{error}");
@@ -205,8 +205,8 @@ async fn a_call_without_data_times_out() {
 async fn comments_keep_a_response_alive() {
     let body = format!(": waiting\n\n: waiting\n\n{}", stream(&[chunk(&json!({"content": "Late."}), Some("stop"))]));
     let server = Server::start([ScriptedResponse::events(body).cut_every(9)]).await;
-    let (answer, _) = super::generate_streamed(&model(&server), &ChatRequest::from("Hi")).await;
-    assert_eq!(answer.message.text(), "Late.");
+    let (response, _) = super::generate_streamed(&model(&server), &ChatRequest::from("Hi")).await;
+    assert_eq!(response.message.text(), "Late.");
 }
 
 /// R-FWK-71: an unreachable provider is a network error; a redirect is not followed, because it would receive the
@@ -225,10 +225,10 @@ async fn unreachable_providers_are_network_errors() {
             "{error}"
         );
     }
-    let thief = Server::start([ScriptedResponse::json(&json!({}))]).await;
-    let head = format!("location: {}/v1/chat/completions\r\n", thief.address);
+    let redirect_target = Server::start([ScriptedResponse::json(&json!({}))]).await;
+    let head = format!("location: {}/v1/chat/completions\r\n", redirect_target.address);
     for error in call_errors(ScriptedResponse::new(307, &head, "")).await {
         assert_eq!(ModelErrorKind::from_error(&error), Some(ModelErrorKind::BadRequest), "{error}");
     }
-    assert_eq!(thief.count(), 0);
+    assert_eq!(redirect_target.count(), 0);
 }

@@ -37,15 +37,15 @@ fn stream(events: &[Value]) -> String {
 async fn a_response_without_a_listener_is_complete() {
     let server = Server::start([ScriptedResponse::json(&content(&json!([{"text": " Hello."}]), Some("STOP")))]).await;
     let request = ChatRequest::new([Message::system("Be short."), Message::user("Hi")]);
-    let answer = generate(&model(&server), &request).await.unwrap();
-    assert_eq!((&*answer.message.text(), &answer.stop), (" Hello.", &StopReason::End));
-    let usage = answer.usage();
+    let response = generate(&model(&server), &request).await.unwrap();
+    assert_eq!((&*response.message.text(), &response.stop), (" Hello.", &StopReason::End));
+    let usage = response.usage();
     assert_eq!((usage.input_tokens, usage.output_tokens, usage.total_tokens, usage.estimated), (11, 9, 20, false));
-    assert_eq!(answer.model.to_string(), "google/gemini-2.5-flash (remote)");
+    assert_eq!(response.model.to_string(), "google/gemini-2.5-flash (remote)");
 
     let sent = server.last();
     assert_eq!(sent.line, "POST /v1beta/models/gemini-2.5-flash:generateContent");
-    assert_eq!((sent.head("x-goog-api-key"), sent.head("authorization")), (Some(KEY), None));
+    assert_eq!((sent.header("x-goog-api-key"), sent.header("authorization")), (Some(KEY), None));
     assert_eq!(sent.body["contents"], json!([{"role": "user", "parts": [{"text": "Hi"}]}]));
     assert_eq!(sent.body["systemInstruction"], json!({"parts": [{"text": "Be short."}]}));
     assert_eq!(sent.body.get("generationConfig"), None);
@@ -66,20 +66,20 @@ async fn streamed_text_and_calls_do_not_depend_on_chunk_boundaries() {
     ];
     for size in [1, 5, 100_000] {
         let server = Server::start([ScriptedResponse::events(stream(&events)).cut_every(size)]).await;
-        let (answer, pieces) =
+        let (response, chunks) =
             generate_streamed(&model(&server), &ChatRequest::from("Weather?").tools([weather()])).await;
-        assert_eq!((&*answer.message.text(), &answer.stop), ("Ich schaue nach – 😀", &StopReason::ToolCalls));
+        assert_eq!((&*response.message.text(), &response.stop), ("Ich schaue nach – 😀", &StopReason::ToolCalls));
         let expected =
             [("tool_call_0", "weather", json!({"city": "Kyōto"})), ("tool_call_1", "weather", json!({"city": "Rome"}))];
-        assert_eq!((calls(&answer), pieces.len()), (expected.to_vec(), 4));
-        assert_eq!((answer.usage().total_tokens, answer.usage().estimated), (20, false));
+        assert_eq!((calls(&response), chunks.len()), (expected.to_vec(), 4));
+        assert_eq!((response.usage().total_tokens, response.usage().estimated), (20, false));
         assert_eq!(server.last().line, "POST /v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse");
 
         let results = ["tool_call_0", "tool_call_1"].map(|id| Message::tool(id, "rain"));
-        let messages = [Message::user("Weather?"), answer.message].into_iter().chain(results);
-        let (answer, _) = generate_streamed(&model(&server), &ChatRequest::new(messages)).await;
+        let messages = [Message::user("Weather?"), response.message].into_iter().chain(results);
+        let (response, _) = generate_streamed(&model(&server), &ChatRequest::new(messages)).await;
         // The server repeats its response: tool calls of another turn get other ids.
-        assert_eq!(calls(&answer).iter().map(|call| call.0).collect::<Vec<_>>(), ["tool_call_2", "tool_call_3"]);
+        assert_eq!(calls(&response).iter().map(|call| call.0).collect::<Vec<_>>(), ["tool_call_2", "tool_call_3"]);
         let sent = server.last().body;
         assert_eq!(sent["contents"][1]["parts"][1]["thoughtSignature"], "c2ln");
         let names: Vec<_> = [0, 1].map(|at| &sent["contents"][2]["parts"][at]["functionResponse"]["name"]).to_vec();
@@ -136,8 +136,8 @@ async fn blocked_filtered_and_broken_responses_are_distinguished() {
     let scripts = [ScriptedResponse::json(&blocked), ScriptedResponse::events(stream(std::slice::from_ref(&blocked)))];
     let server = Server::start(scripts).await;
     let complete = generate(&model(&server), &ChatRequest::from("Harm?")).await.unwrap_err();
-    let in_pieces = listen(&model(&server), &ChatRequest::from("Harm?")).await.0.unwrap_err();
-    for error in [complete, in_pieces] {
+    let streamed = listen(&model(&server), &ChatRequest::from("Harm?")).await.0.unwrap_err();
+    for error in [complete, streamed] {
         assert_eq!(ModelErrorKind::from_error(&error), Some(ModelErrorKind::ContentFiltered), "{error}");
         assert!(error.message().contains("PROHIBITED_CONTENT"), "{error}");
     }
@@ -150,10 +150,10 @@ async fn blocked_filtered_and_broken_responses_are_distinguished() {
         ScriptedResponse::events(""),
     ];
     let server = Server::start(scripts).await;
-    let (answer, _) = generate_streamed(&model(&server), &ChatRequest::from("Hm?")).await;
-    assert_eq!((&*answer.message.text(), &answer.stop), ("Half", &StopReason::ContentFilter));
+    let (response, _) = generate_streamed(&model(&server), &ChatRequest::from("Hm?")).await;
+    assert_eq!((&*response.message.text(), &response.stop), ("Half", &StopReason::ContentFilter));
     for kind in [ModelErrorKind::StreamInterrupted, ModelErrorKind::InvalidResponse] {
-        let (answer, _) = listen(&model(&server), &ChatRequest::from("Hm?")).await;
-        assert_eq!(ModelErrorKind::from_error(&answer.unwrap_err()), Some(kind));
+        let (response, _) = listen(&model(&server), &ChatRequest::from("Hm?")).await;
+        assert_eq!(ModelErrorKind::from_error(&response.unwrap_err()), Some(kind));
     }
 }

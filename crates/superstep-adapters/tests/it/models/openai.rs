@@ -51,16 +51,16 @@ async fn a_response_without_a_listener_is_complete() {
     let message = json!({"role": "assistant", "content": "  Hello.\n", "refusal": null, "annotations": []});
     let server = Server::start([ScriptedResponse::json(&completion(&message, "stop"))]).await;
     let request = ChatRequest::new([Message::system("Be short."), Message::user("Hi")]);
-    let answer = generate(&model(&server), &request).await.unwrap();
-    assert_eq!((&*answer.message.text(), &answer.stop), ("  Hello.\n", &StopReason::End));
-    let usage = answer.usage();
+    let response = generate(&model(&server), &request).await.unwrap();
+    assert_eq!((&*response.message.text(), &response.stop), ("  Hello.\n", &StopReason::End));
+    let usage = response.usage();
     assert_eq!((usage.input_tokens, usage.output_tokens, usage.total_tokens, usage.estimated), (19, 10, 29, false));
     assert_eq!((&usage.details["cached_tokens"], &usage.details["reasoning_tokens"]), (&json!(4), &json!(3)));
-    assert_eq!(answer.model.to_string(), "openai/gpt-4.1-mini (remote)");
+    assert_eq!(response.model.to_string(), "openai/gpt-4.1-mini (remote)");
 
     let sent = server.last();
     assert_eq!(sent.line, "POST /v1/chat/completions");
-    assert_eq!(sent.head("authorization"), Some("Bearer sk-very-secret-0123456789"));
+    assert_eq!(sent.header("authorization"), Some("Bearer sk-very-secret-0123456789"));
     assert_eq!((&sent.body["model"], &sent.body["stream"]), (&json!("gpt-4.1-mini"), &json!(false)));
     let messages = json!([{"role": "system", "content": "Be short."}, {"role": "user", "content": "Hi"}]);
     assert_eq!(sent.body["messages"], messages);
@@ -82,10 +82,10 @@ async fn streamed_responses_do_not_depend_on_chunk_boundaries() {
     ]);
     for size in [1, 2, 3, 7, 100, 100_000] {
         let server = Server::start([ScriptedResponse::events(events.as_str()).cut_every(size)]).await;
-        let (answer, pieces) = generate_streamed(&model(&server), &ChatRequest::from("Hi")).await;
-        assert_eq!((&*answer.message.text(), &answer.stop), ("Grüße, 日本 😀!", &StopReason::End), "{size}");
-        assert_eq!(pieces.len(), 3, "{size}");
-        assert_eq!((answer.usage().total_tokens, answer.usage().estimated), (29, false));
+        let (response, chunks) = generate_streamed(&model(&server), &ChatRequest::from("Hi")).await;
+        assert_eq!((&*response.message.text(), &response.stop), ("Grüße, 日本 😀!", &StopReason::End), "{size}");
+        assert_eq!(chunks.len(), 3, "{size}");
+        assert_eq!((response.usage().total_tokens, response.usage().estimated), (29, false));
         let sent = server.last();
         assert_eq!(sent.body["stream"], true);
         assert_eq!(sent.body["stream_options"], json!({"include_usage": true}));
@@ -117,12 +117,12 @@ async fn calls_in_fragments_are_put_together() {
     for size in [1, 10_000] {
         let server = Server::start([ScriptedResponse::events(body.as_str()).cut_every(size)]).await;
         let request = ChatRequest::from("Weather?").tools([weather()]);
-        let (answer, pieces) = generate_streamed(&model(&server), &request).await;
+        let (response, chunks) = generate_streamed(&model(&server), &request).await;
         let expected =
             [("call_Xy1", "weather", json!({"city": "Paris"})), ("call_Xy2", "weather", json!({"city": "Rome"}))];
-        assert_eq!((calls(&answer), &answer.stop), (expected.to_vec(), &StopReason::ToolCalls));
-        let fragments = pieces.iter().filter_map(|piece| match piece {
-            MessageChunk::ToolCall(piece) => Some((piece.index, piece.args.as_str())),
+        assert_eq!((calls(&response), &response.stop), (expected.to_vec(), &StopReason::ToolCalls));
+        let fragments = chunks.iter().filter_map(|chunk| match chunk {
+            MessageChunk::ToolCall(chunk) => Some((chunk.index, chunk.args.as_str())),
             _ => None,
         });
         let expected = [(0, ""), (0, "{\"ci"), (1, ""), (1, "{\"city\":\"Rome\"}"), (0, "ty\":\"Paris\"}")];
@@ -198,13 +198,13 @@ async fn arguments_that_are_not_json_do_not_lose_the_answer() {
     let server = Server::start(scripts).await;
     let request = ChatRequest::from("Weather?").tools([weather()]);
     let complete = generate(&model(&server), &request).await.unwrap();
-    let (in_pieces, _) = generate_streamed(&model(&server), &request).await;
+    let (streamed, _) = generate_streamed(&model(&server), &request).await;
     let expected = [("x", "weather", json!("{city: Paris"))];
-    assert_eq!((calls(&complete), calls(&in_pieces)), (expected.to_vec(), expected.to_vec()));
+    assert_eq!((calls(&complete), calls(&streamed)), (expected.to_vec(), expected.to_vec()));
     // The stream contained no usage, so it is estimated and marked as such.
-    assert!(in_pieces.usage().estimated && in_pieces.usage().output_tokens > 0);
+    assert!(streamed.usage().estimated && streamed.usage().output_tokens > 0);
 
-    let follow_up = ChatRequest::new([Message::user("Weather?"), in_pieces.message, Message::tool("x", "not JSON")]);
+    let follow_up = ChatRequest::new([Message::user("Weather?"), streamed.message, Message::tool("x", "not JSON")]);
     let _ = generate_streamed(&model(&server), &follow_up).await;
     let sent = server.last().body["messages"][1]["tool_calls"][0]["function"]["arguments"].clone();
     assert_eq!(serde_json::from_str::<Value>(sent.as_str().unwrap()).unwrap(), json!({"unparsed": "{city: Paris"}));
@@ -223,11 +223,11 @@ async fn a_declined_and_a_truncated_response_report_their_stop_reason() {
     let scripts = [ScriptedResponse::json(&completion(&refusal, "stop")), ScriptedResponse::events(stream(&events))];
     let server = Server::start(scripts).await;
     let request = ChatRequest::from("Harm?");
-    for answer in
+    for response in
         [generate(&model(&server), &request).await.unwrap(), generate_streamed(&model(&server), &request).await.0]
     {
         let expected = ("I cannot help with that.", &StopReason::ContentFilter);
-        assert_eq!((&*answer.message.text(), &answer.stop), expected);
+        assert_eq!((&*response.message.text(), &response.stop), expected);
     }
     for (word, stop) in [("content_filter", StopReason::ContentFilter), ("length", StopReason::Length)] {
         let message = json!({"role": "assistant", "content": "Half"});
@@ -248,11 +248,14 @@ async fn reasoning_is_separated_from_the_text() {
     let message = json!({"role": "assistant", "content": "Four.", "reasoning_content": "Let me see."});
     let scripts = [ScriptedResponse::events(stream(&events)), ScriptedResponse::json(&completion(&message, "stop"))];
     let server = Server::start(scripts).await;
-    let (in_pieces, pieces) = generate_streamed(&model(&server), &ChatRequest::from("2+2?")).await;
-    assert_eq!(pieces[0], MessageChunk::Reasoning("Let me ".to_owned()));
+    let (streamed, chunks) = generate_streamed(&model(&server), &ChatRequest::from("2+2?")).await;
+    assert_eq!(chunks[0], MessageChunk::Reasoning("Let me ".to_owned()));
     let complete = generate(&model(&server), &ChatRequest::from("2+2?")).await.unwrap();
-    for answer in [in_pieces, complete] {
-        assert_eq!((&*answer.message.text(), &answer.message.metadata["reasoning"]), ("Four.", &json!("Let me see.")));
+    for response in [streamed, complete] {
+        assert_eq!(
+            (&*response.message.text(), &response.message.metadata["reasoning"]),
+            ("Four.", &json!("Let me see."))
+        );
     }
 }
 

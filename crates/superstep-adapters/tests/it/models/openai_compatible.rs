@@ -26,16 +26,16 @@ async fn azure_is_called_at_its_deployment() {
     let scripts = [ScriptedResponse::events(stream(&events)), ScriptedResponse::json(&completion(&message, "stop"))];
     let server = Server::start(scripts).await;
     let model = ProviderModel::azure(&server.address, "support-bot", "2024-10-21").api_key(KEY);
-    let (in_pieces, _) = generate_streamed(&model, &ChatRequest::from("Hi")).await;
+    let (streamed, _) = generate_streamed(&model, &ChatRequest::from("Hi")).await;
     let complete = generate(&model, &ChatRequest::from("Hi")).await.unwrap();
-    for answer in [in_pieces, complete] {
-        assert_eq!((&*answer.message.text(), answer.usage().total_tokens), ("Hello.", 29));
-        assert_eq!(answer.model.to_string(), "azure/support-bot (remote)");
+    for response in [streamed, complete] {
+        assert_eq!((&*response.message.text(), response.usage().total_tokens), ("Hello.", 29));
+        assert_eq!(response.model.to_string(), "azure/support-bot (remote)");
     }
     let sent = server.last();
     let expected = "POST /openai/deployments/support-bot/chat/completions?api-version=2024-10-21";
-    assert_eq!((sent.line.as_str(), sent.head("api-key")), (expected, Some(KEY)));
-    assert_eq!(sent.head("authorization"), None);
+    assert_eq!((sent.line.as_str(), sent.header("api-key")), (expected, Some(KEY)));
+    assert_eq!(sent.header("authorization"), None);
 }
 
 /// R-FWK-70: Groq reports the usage in a field of its own.
@@ -47,12 +47,12 @@ async fn groq_reports_usage_in_its_own_field() {
     let server = Server::start([ScriptedResponse::events(stream(&events))]).await;
     let model =
         ProviderModel::groq("llama-3.1-8b-instant").api_key(KEY).base_url(format!("{}/openai/v1", server.address));
-    let (answer, _) = generate_streamed(&model, &ChatRequest::from("Hi")).await;
-    assert_eq!((answer.usage().input_tokens, answer.usage().estimated), (36, false));
-    assert_eq!(answer.model.to_string(), "groq/llama-3.1-8b-instant (remote)");
+    let (response, _) = generate_streamed(&model, &ChatRequest::from("Hi")).await;
+    assert_eq!((response.usage().input_tokens, response.usage().estimated), (36, false));
+    assert_eq!(response.model.to_string(), "groq/llama-3.1-8b-instant (remote)");
     let sent = server.last();
     assert_eq!(sent.line, "POST /openai/v1/chat/completions");
-    assert_eq!(sent.head("authorization"), Some("Bearer sk-very-secret-0123456789"));
+    assert_eq!(sent.header("authorization"), Some("Bearer sk-very-secret-0123456789"));
     assert_eq!(sent.body["model"], "llama-3.1-8b-instant");
 }
 
@@ -71,11 +71,11 @@ async fn ollama_needs_no_key_and_rejects_settings_that_it_would_ignore() {
     let model = ProviderModel::ollama("llama3.2:1b").base_url(format!("{}/v1", server.address));
     let schema = json!({"type": "object", "properties": {"mood": {"type": "string"}}, "required": ["mood"]});
     let request = ChatRequest::from("Weather?").tools([weather()]).format(ResponseFormat::new("report", schema));
-    let (answer, _) = generate_streamed(&model, &request).await;
-    assert_eq!(calls(&answer), [("call_q1", "weather", json!({"city": "Paris"}))]);
-    assert_eq!((&answer.stop, answer.usage().total_tokens), (&StopReason::ToolCalls, 29));
+    let (response, _) = generate_streamed(&model, &request).await;
+    assert_eq!(calls(&response), [("call_q1", "weather", json!({"city": "Paris"}))]);
+    assert_eq!((&response.stop, response.usage().total_tokens), (&StopReason::ToolCalls, 29));
     let sent = server.last();
-    assert_eq!((sent.line.as_str(), sent.head("authorization")), ("POST /v1/chat/completions", None));
+    assert_eq!((sent.line.as_str(), sent.header("authorization")), ("POST /v1/chat/completions", None));
     assert_eq!(sent.body["response_format"]["json_schema"]["name"], "report");
 
     let forbidden = ChatRequest::from("Weather?").tools([weather()]).tool_choice(ToolChoice::None);
@@ -103,15 +103,15 @@ async fn any_compatible_server_is_called() {
     let server = Server::start([ScriptedResponse::json(&body)]).await;
     let model = ProviderModel::openai_compatible(format!("{}/api?team=red", server.address), "qwen-max")
         .header("X-Team", "blue-team");
-    let answer = generate(&model, &ChatRequest::from("Say hello to everybody.")).await.unwrap();
-    assert!(answer.usage().estimated && answer.usage().input_tokens > 4);
-    assert_eq!(answer.model.to_string(), "compatible/qwen-max (remote)");
+    let response = generate(&model, &ChatRequest::from("Say hello to everybody.")).await.unwrap();
+    assert!(response.usage().estimated && response.usage().input_tokens > 4);
+    assert_eq!(response.model.to_string(), "compatible/qwen-max (remote)");
     let sent = server.last();
     assert_eq!(sent.line, "POST /api/chat/completions?team=red");
-    assert_eq!((sent.head("authorization"), sent.head("x-team")), (None, Some("blue-team")));
+    assert_eq!((sent.header("authorization"), sent.header("x-team")), (None, Some("blue-team")));
     assert_eq!((&sent.body["model"], sent.body.get("reasoning_effort")), (&json!("qwen-max"), None));
 
     let instead = model.clone().api_key(KEY).header("Authorization", "Basic abcdefgh");
     generate(&instead, &ChatRequest::from("Hi")).await.unwrap();
-    assert_eq!(server.last().head("authorization"), Some("Basic abcdefgh"));
+    assert_eq!(server.last().header("authorization"), Some("Basic abcdefgh"));
 }

@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 #[derive(Clone, Debug)]
 pub(super) struct ScriptedResponse {
     status: u16,
-    head: String,
+    headers: String,
     chunks: Vec<Vec<u8>>,
     end: ResponseEnd,
 }
@@ -26,16 +26,16 @@ enum ResponseEnd {
 
 impl ScriptedResponse {
     /// Creates a response with a status, header lines and a body.
-    pub(super) fn new(status: u16, head: &str, body: impl Into<Vec<u8>>) -> Self {
-        Self { status, head: head.to_owned(), chunks: vec![body.into()], end: ResponseEnd::Complete }
+    pub(super) fn new(status: u16, headers: &str, body: impl Into<Vec<u8>>) -> Self {
+        Self { status, headers: headers.to_owned(), chunks: vec![body.into()], end: ResponseEnd::Complete }
     }
 
     pub(super) fn json(body: &Value) -> Self {
         Self::new(200, "content-type: application/json\r\n", body.to_string())
     }
 
-    pub(super) fn error(status: u16, head: &str, body: &Value) -> Self {
-        Self::new(status, &format!("content-type: application/json\r\n{head}"), body.to_string())
+    pub(super) fn error(status: u16, headers: &str, body: &Value) -> Self {
+        Self::new(status, &format!("content-type: application/json\r\n{headers}"), body.to_string())
     }
 
     pub(super) fn events(body: impl Into<Vec<u8>>) -> Self {
@@ -72,14 +72,14 @@ pub(super) fn data(events: &[Value]) -> String {
 pub(super) struct ReceivedRequest {
     /// Method and path.
     pub(super) line: String,
-    head: Vec<(String, String)>,
+    headers: Vec<(String, String)>,
     pub(super) body: Value,
 }
 
 impl ReceivedRequest {
     /// Returns the value of a header.
-    pub(super) fn head(&self, name: &str) -> Option<&str> {
-        self.head.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
     }
 }
 
@@ -124,8 +124,8 @@ async fn serve(
     stream.set_nodelay(true)?;
     let request = read(&mut stream).await?;
     record.lock().unwrap().push(request);
-    let ScriptedResponse { status, head, chunks, end } = script;
-    let start = format!("HTTP/1.1 {status} So\r\n{head}transfer-encoding: chunked\r\nconnection: close\r\n\r\n");
+    let ScriptedResponse { status, headers, chunks, end } = script;
+    let start = format!("HTTP/1.1 {status} So\r\n{headers}transfer-encoding: chunked\r\nconnection: close\r\n\r\n");
     stream.write_all(start.as_bytes()).await?;
     for chunk in chunks.iter().filter(|chunk| !chunk.is_empty()) {
         stream.write_all(format!("{:x}\r\n", chunk.len()).as_bytes()).await?;
@@ -155,14 +155,15 @@ async fn read(stream: &mut TcpStream) -> std::io::Result<ReceivedRequest> {
     let text = String::from_utf8(bytes[..split].to_vec()).unwrap();
     let mut lines = text.lines();
     let line = lines.next().unwrap().trim_end_matches(" HTTP/1.1").to_owned();
-    let head: Vec<_> = lines
+    let headers: Vec<_> = lines
         .map(|line| line.split_once(": ").unwrap())
         .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
         .collect();
-    let length = head.iter().find(|(name, _)| name == "content-length").map_or(0, |(_, value)| value.parse().unwrap());
+    let length =
+        headers.iter().find(|(name, _)| name == "content-length").map_or(0, |(_, value)| value.parse().unwrap());
     while bytes.len() < split + 4 + length {
         stream.read_buf(&mut bytes).await?;
     }
     let body = serde_json::from_slice(&bytes[split + 4..]).unwrap();
-    Ok(ReceivedRequest { line, head, body })
+    Ok(ReceivedRequest { line, headers, body })
 }

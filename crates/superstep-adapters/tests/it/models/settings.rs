@@ -32,7 +32,7 @@ async fn a_missing_key_is_named_and_nothing_is_sent() {
     assert_eq!(server.count(), 0);
     let local = ProviderModel::openai_compatible(&server.address, "m").api_key("");
     generate(&local, &ChatRequest::from("Hi")).await.unwrap();
-    assert_eq!(server.last().head("authorization"), None);
+    assert_eq!(server.last().header("authorization"), None);
 }
 
 /// R-FWK-70: a key is read from the environment and appears in no debug output.
@@ -43,7 +43,7 @@ async fn keys_are_read_from_the_environment_and_not_printed() {
     let key = std::env::var("CARGO_PKG_NAME").unwrap();
     let from_env = ProviderModel::openai("m").base_url(&server.address).api_key_env("CARGO_PKG_NAME");
     generate(&from_env, &ChatRequest::from("Hi")).await.unwrap();
-    assert_eq!(server.last().head("authorization"), Some(format!("Bearer {key}").as_str()));
+    assert_eq!(server.last().header("authorization"), Some(format!("Bearer {key}").as_str()));
 
     let model = ProviderModel::openai("m")
         .api_key(KEY)

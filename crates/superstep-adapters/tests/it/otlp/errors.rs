@@ -7,7 +7,7 @@ use std::process::Command;
 use superstep::ErrorCode;
 use superstep_adapters::otlp::OtlpExporter;
 
-use super::{Chat, SECRET, agent, attributes, collector, received, script, sending};
+use super::{Chat, SECRET, agent, attributes, collector, received, script, with_export};
 
 /// R-FWK-88: an unreachable collector does not affect a run, and `flush` returns an error.
 #[tokio::test]
@@ -16,13 +16,14 @@ async fn an_unreachable_collector_does_not_affect_a_run() {
     let exporter = OtlpExporter::new(format!("http://127.0.0.1:{port}/")).header("authorization", SECRET);
     let (layer, guard) = exporter.layer().unwrap();
     use tracing_subscriber::layer::SubscriberExt;
-    let listening = tracing::subscriber::set_default(tracing_subscriber::registry::Registry::default().with(layer));
+    let subscriber_guard =
+        tracing::subscriber::set_default(tracing_subscriber::registry::Registry::default().with(layer));
     let agent = agent().compile().unwrap();
     agent.invoke(Chat::input().messages("Hi")).context(script()).await.unwrap();
     let error = guard.flush().unwrap_err();
     assert_eq!(error.code(), ErrorCode::StoreUnavailable);
     assert!(!format!("{error:?} {guard:?}").contains(SECRET));
-    drop((guard, listening));
+    drop((guard, subscriber_guard));
 }
 
 /// R-FWK-88: a header is sent, and its value appears in no debug output.
@@ -33,7 +34,7 @@ async fn headers_are_sent_and_not_shown() {
     assert!(!format!("{exporter:?}").contains(SECRET) && format!("{exporter:?}").contains("authorization"));
     let agent = agent().compile().unwrap();
     let run = agent.invoke(Chat::input().messages("Hi")).context(script());
-    sending(exporter, async { run.await.unwrap() }).await;
+    with_export(exporter, async { run.await.unwrap() }).await;
     let (requests, _) = received(&collector);
     assert_eq!(requests[0]["headers"]["authorization"], format!("Bearer {SECRET}"));
 }
@@ -72,11 +73,11 @@ fn an_unresponsive_collector_does_not_stop_the_export() {
     let (silent, _) = listener.accept().unwrap();
     let answering = std::thread::spawn(move || {
         let (mut connection, _) = listener.accept().unwrap();
-        let mut some = [0; 16 * 1024];
-        assert!(connection.read(&mut some).unwrap() > 0);
+        let mut buffer = [0; 16 * 1024];
+        assert!(connection.read(&mut buffer).unwrap() > 0);
         connection.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").unwrap();
         // Closing a connection with unread data would reset it.
-        while connection.read(&mut some).is_ok_and(|read| read > 0) {}
+        while connection.read(&mut buffer).is_ok_and(|read| read > 0) {}
     });
     assert!(program.wait().unwrap().success());
     answering.join().unwrap();

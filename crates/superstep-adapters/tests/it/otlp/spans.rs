@@ -7,7 +7,7 @@ use superstep::models::{ModelErrorKind, ScriptedModel};
 use superstep::telemetry::{Metrics, SCHEMA_URL};
 use superstep_adapters::otlp::OtlpExporter;
 
-use super::{Chat, SECRET, Span, agent, attributes, collector, received, script, sending, tree};
+use super::{Chat, SECRET, Span, agent, attributes, collector, received, script, tree, with_export};
 
 fn named<'a>(spans: &'a [Span], name: &str) -> &'a Span {
     spans.iter().find(|span| span.name == name).unwrap_or_else(|| panic!("no `{name}`:\n{}", tree(spans)))
@@ -20,7 +20,7 @@ async fn spans_of_a_run_are_exported_as_a_tree() {
     let agent = agent().compile().unwrap();
     let exporter = OtlpExporter::new(collector.url()).service("my-agent").include_debug_spans();
     let run = agent.invoke(Chat::input().messages(SECRET)).thread("t1").context(script());
-    sending(exporter, async { run.await.unwrap() }).await;
+    with_export(exporter, async { run.await.unwrap() }).await;
     let (requests, spans) = received(&collector);
     let expected = "\
 invoke_workflow agent
@@ -68,7 +68,7 @@ async fn failed_spans_have_a_status() {
     let run = agent
         .invoke(Chat::input().messages(SECRET))
         .context(ScriptedModel::new([ModelErrorKind::Connection]).with_name("fast").into());
-    let error = sending(OtlpExporter::new(collector.url()), async { run.await.unwrap_err() }).await;
+    let error = with_export(OtlpExporter::new(collector.url()), async { run.await.unwrap_err() }).await;
     let (_, spans) = received(&collector);
     for name in ["invoke_workflow agent", "node think", "chat fast"] {
         let span = named(&spans, name);
@@ -92,7 +92,7 @@ async fn no_user_text_is_in_the_bytes() {
         let agent = agent.compile().unwrap();
         let run = agent.invoke(Chat::input().messages(SECRET)).thread("t1").context(script());
         let done =
-            sending(OtlpExporter::new(collector.url()).include_debug_spans(), async { run.await.unwrap() }).await;
+            with_export(OtlpExporter::new(collector.url()).include_debug_spans(), async { run.await.unwrap() }).await;
         assert_eq!(done.state.messages.last().unwrap().text(), SECRET);
         let (_, spans) = received(&collector);
         assert_eq!(named(&spans, "execute_tool look_up").attributes["error.type"], json!("failed"));

@@ -108,5 +108,5 @@ fn lock() -> File {
 
 /// Returns a `psql` command.
 pub(crate) fn client(url: &str) -> Command {
-    superstep_cluster::client(url).unwrap()
+    superstep_cluster::psql(url).unwrap()
 }

@@ -12,18 +12,18 @@ use superstep_adapters::postgres::PostgresCheckpointer;
 use superstep_core::testing::block_on;
 
 use super::cluster::Cluster;
-use super::full_graph::{StoredNamespaces, Walk, held, walk};
+use super::full_graph::{StoredNamespaces, Walk, stored_namespaces, walk};
 use super::proxy::{DisconnectPoint, Proxy};
 use super::{options, schema, until};
 
 /// Returns the result of an undisturbed run.
-fn undisturbed(steps: u64, durability: Durability) -> (Walk, StoredNamespaces) {
+fn expected_result(steps: u64, durability: Durability) -> (Walk, StoredNamespaces) {
     let memory = MemoryCheckpointer::new();
     let run = walk(memory.clone(), steps, |_| ())
         .invoke(Walk::input().log("begin".to_owned()))
         .thread("t")
         .durability(durability);
-    ((*run.wait_blocking().unwrap().state).clone(), held(&memory, "t"))
+    ((*run.wait_blocking().unwrap().state).clone(), stored_namespaces(&memory, "t"))
 }
 
 /// Runs the graph and compares the result with that of an undisturbed run.
@@ -31,15 +31,15 @@ fn check(
     store: &PostgresCheckpointer,
     steps: u64,
     durability: Durability,
-    see: impl Fn(u64) + std::marker::Send + Sync + 'static,
+    on_step: impl Fn(u64) + std::marker::Send + Sync + 'static,
 ) {
-    let run = walk(store.clone(), steps, see)
+    let run = walk(store.clone(), steps, on_step)
         .invoke(Walk::input().log("begin".to_owned()))
         .thread("t")
         .durability(durability);
-    let (state, checkpoints) = undisturbed(steps, durability);
+    let (state, checkpoints) = expected_result(steps, durability);
     assert_eq!(*run.wait_blocking().unwrap().state, state);
-    assert_eq!(held(store, "t"), checkpoints);
+    assert_eq!(stored_namespaces(store, "t"), checkpoints);
 }
 
 /// R-FWK-37: connections that an administrator terminates during commits are replaced.
@@ -52,7 +52,7 @@ fn a_run_survives_the_end_of_its_connections() {
     let (watched, started) = (is_done.clone(), has_started.clone());
     let end =
         format!("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE application_name = '{name}'");
-    let ending = std::thread::spawn(move || {
+    let terminator = std::thread::spawn(move || {
         let mut ended = 0;
         while !watched.load(Ordering::Relaxed) {
             ended += cluster.query(&end).parse::<usize>().unwrap();
@@ -67,7 +67,7 @@ fn a_run_survives_the_end_of_its_connections() {
         }
     });
     is_done.store(true, Ordering::Relaxed);
-    assert!(ending.join().unwrap() > 0, "no connection was terminated");
+    assert!(terminator.join().unwrap() > 0, "no connection was terminated");
 }
 
 /// R-FWK-37: a run waits for a server that is killed and restarted, and everything reported as saved is stored.
@@ -103,7 +103,7 @@ fn a_server_that_stays_unavailable_is_reported() {
     let text = error.to_string();
     assert!(text.contains("could not be reached for 500ms") && text.contains("may or may not be saved"), "{text}");
     cluster.restart();
-    let (state, _) = undisturbed(3, Durability::Sync);
+    let (state, _) = expected_result(3, Durability::Sync);
     // The lease of the failed run is released once the server is available.
     let done = until(|| graph.continue_thread("t").wait_blocking().ok());
     assert_eq!(*done.state, state);
@@ -148,13 +148,13 @@ fn a_commit_with_a_lost_response_is_stored_once() {
                 break;
             }
         }
-        let least = if durability == Durability::Sync { 8 } else { 1 };
-        assert!(commit > least, "{durability:?}: only {} commits were cut", commit - 1);
+        let min_commits = if durability == Durability::Sync { 8 } else { 1 };
+        assert!(commit > min_commits, "{durability:?}: only {} commits were cut", commit - 1);
     }
 }
 
 /// Makes the next commits fail with an SQLSTATE.
-fn plant(cluster: &Cluster, schema: &str, code: &str, times: usize) {
+fn inject_errors(cluster: &Cluster, schema: &str, code: &str, times: usize) {
     cluster.query(&format!(
         "CREATE SEQUENCE {schema}.tries; \
          CREATE FUNCTION {schema}.fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN \
@@ -173,7 +173,7 @@ fn transient_errors_are_retried() {
     {
         let name = schema();
         let store = block_on(PostgresCheckpointer::options().schema(&name).connect(&cluster.url())).unwrap();
-        plant(&cluster, &name, code, times);
+        inject_errors(&cluster, &name, code, times);
         check(&store, 1, Durability::Sync, |_| ());
         let attempts: usize = cluster.query(&format!("SELECT last_value FROM {name}.tries")).parse().unwrap();
         assert!(attempts > times, "{code}: the commit was not retried");
@@ -198,16 +198,16 @@ fn permanent_errors_are_reported() {
         let store =
             block_on(PostgresCheckpointer::options().schema(&name).retry_timeout(timeout).connect(&cluster.url()))
                 .unwrap();
-        plant(&cluster, &name, code, usize::MAX >> 1);
+        inject_errors(&cluster, &name, code, usize::MAX >> 1);
         let graph = walk(store.clone(), 1, |_| ());
         let error = graph.invoke(Walk::input().log("begin".to_owned())).thread("t").wait_blocking().unwrap_err();
         let text = error.to_string();
         assert!(text.contains(message) && text.contains("help: "), "{code}: {text}");
         assert_eq!(error.is_retryable(), is_retryable, "{code}");
-        assert!(held(&store, "t").is_empty(), "{code}");
+        assert!(stored_namespaces(&store, "t").is_empty(), "{code}");
         cluster.query(&format!("DROP TRIGGER fail ON {name}.checkpoint"));
         let done = graph.invoke(Walk::input().log("begin".to_owned())).thread("t").wait_blocking().unwrap();
-        assert_eq!(*done.state, undisturbed(1, Durability::Sync).0, "{code}");
+        assert_eq!(*done.state, expected_result(1, Durability::Sync).0, "{code}");
     }
 }
 
@@ -215,14 +215,14 @@ fn permanent_errors_are_reported() {
 #[test]
 fn calls_without_a_free_connection_fail_after_the_retry_timeout() {
     let (cluster, name) = (Cluster::shared(), schema());
-    let few =
+    let single_connection =
         PostgresCheckpointer::options().schema(&name).max_connections(1).retry_timeout(Duration::from_millis(300));
-    let store = block_on(few.connect(&cluster.url())).unwrap();
+    let store = block_on(single_connection.connect(&cluster.url())).unwrap();
     let locked = format!("SELECT count(*) FROM pg_locks WHERE relation = '{name}.thread'::regclass");
     let url = cluster.url();
     let blocker = block_on(Blocker::start(&url, &name));
-    let waits = store.clone();
-    let waiting = std::thread::spawn(move || block_on(SharedCheckpointer::new(waits).status(&"t".into())));
+    let waiting_store = store.clone();
+    let waiting = std::thread::spawn(move || block_on(SharedCheckpointer::new(waiting_store).status(&"t".into())));
     until(|| (cluster.query(&locked) == "2").then_some(()));
     let error = block_on(SharedCheckpointer::new(store.clone()).status(&"t".into())).unwrap_err();
     assert_eq!((error.code(), error.is_retryable()), (ErrorCode::StoreUnavailable, true));

@@ -24,17 +24,17 @@ fn subgraph() -> CompiledGraph<Walk> {
     graph.compile().unwrap()
 }
 
-/// Builds the graph, which loops until there are `steps` steps; `see` is called in each iteration with the current
+/// Builds the graph, which loops until there are `steps` steps; `on_step` is called in each iteration with the current
 /// number.
 pub(crate) fn walk(
     store: impl Into<SharedCheckpointer>,
     steps: u64,
-    see: impl Fn(u64) + std::marker::Send + Sync + 'static,
+    on_step: impl Fn(u64) + std::marker::Send + Sync + 'static,
 ) -> CompiledGraph<Walk> {
-    let see = Arc::new(see);
+    let on_step = Arc::new(on_step);
     let mut graph = StateGraph::<Walk>::new("walk");
     let left = graph.add_node("left", move |walk: View<Walk>| {
-        see(walk.steps);
+        on_step(walk.steps);
         Walk::update().steps(1_u64).log(format!("left {}", walk.steps))
     });
     let right = graph.add_node("right", |walk: View<Walk>| Walk::update().log(format!("right {}", walk.steps)));
@@ -50,7 +50,7 @@ pub(crate) fn walk(
 pub(crate) type StoredNamespaces = Vec<(String, Vec<(i64, usize)>)>;
 
 /// Returns the stored data of a thread.
-pub(crate) fn held(store: &impl Checkpointer, thread: &str) -> StoredNamespaces {
+pub(crate) fn stored_namespaces(store: &impl Checkpointer, thread: &str) -> StoredNamespaces {
     block_on(async {
         let mut all = Vec::new();
         for namespace in store.namespaces(&thread.into()).await.unwrap() {

@@ -19,7 +19,7 @@ fn connect(schema: &str, url: &str, lease_timeout: Duration) -> PostgresCheckpoi
     block_on(PostgresCheckpointer::options().schema(schema).lease_timeout(lease_timeout).connect(url)).unwrap()
 }
 
-fn take(store: &PostgresCheckpointer, run: u128) -> superstep::Result<Lease> {
+fn acquire(store: &PostgresCheckpointer, run: u128) -> superstep::Result<Lease> {
     block_on(store.acquire(&"t".into(), RunId::from_bits(run)))
 }
 
@@ -50,9 +50,9 @@ fn a_former_lease_holder_is_rejected_after_a_takeover() {
     let (cluster, name) = (Cluster::shared(), schema());
     let hour = Duration::from_secs(3_600);
     let (first, second) = (connect(&name, &cluster.url(), hour), connect(&name, &cluster.url(), hour));
-    let lease = take(&first, 1).unwrap();
+    let lease = acquire(&first, 1).unwrap();
     note(&first, &lease).unwrap();
-    let error = take(&second, 2).unwrap_err();
+    let error = acquire(&second, 2).unwrap_err();
     assert_eq!(error.code(), ErrorCode::ThreadBusy);
     assert!(error.to_string().contains(&RunId::from_bits(1).to_string()), "{error}");
     assert_eq!(block_on(second.delete_thread(&"t".into())).unwrap_err().code(), ErrorCode::ThreadBusy);
@@ -60,7 +60,7 @@ fn a_former_lease_holder_is_rejected_after_a_takeover() {
     // The first process stops its heartbeats; because it sends one every few seconds, this may take several attempts.
     let newer = until(|| {
         age_heartbeats(&cluster, &name);
-        take(&second, 2).ok()
+        acquire(&second, 2).ok()
     });
     assert!(newer.fence > lease.fence);
     let late_error = note(&first, &lease).unwrap_err();
@@ -75,15 +75,15 @@ fn a_released_thread_can_be_acquired_elsewhere() {
     let (cluster, name) = (Cluster::shared(), schema());
     let hour = Duration::from_secs(3_600);
     let (first, second) = (connect(&name, &cluster.url(), hour), connect(&name, &cluster.url(), hour));
-    let lease = take(&first, 1).unwrap();
+    let lease = acquire(&first, 1).unwrap();
     note(&first, &lease).unwrap();
     first.release(&lease);
-    let lease = until(|| take(&second, 2).ok());
+    let lease = until(|| acquire(&second, 2).ok());
     note(&second, &lease).unwrap();
     // A checkpointer that is dropped releases its leases.
     second.release(&lease);
     drop(second);
-    take(&first, 3).unwrap();
+    acquire(&first, 3).unwrap();
     assert_eq!(cluster.query(&format!("SELECT count(*) FROM {name}.holder")), "1");
 }
 
@@ -94,15 +94,15 @@ fn a_lease_expires_without_heartbeats() {
     let proxy = Proxy::to(cluster.port());
     let hour = Duration::from_secs(3_600);
     let (first, second) = (connect(&name, &cluster.url_at(proxy.port()), hour), connect(&name, &cluster.url(), hour));
-    let lease = take(&first, 1).unwrap();
+    let lease = acquire(&first, 1).unwrap();
     note(&first, &lease).unwrap();
     age_heartbeats(&cluster, &name);
     wait_for_heartbeat(&cluster, &name);
-    assert_eq!(take(&second, 2).unwrap_err().code(), ErrorCode::ThreadBusy);
+    assert_eq!(acquire(&second, 2).unwrap_err().code(), ErrorCode::ThreadBusy);
     proxy.close();
     until(|| {
         age_heartbeats(&cluster, &name);
-        take(&second, 2).ok()
+        acquire(&second, 2).ok()
     });
     assert_eq!(block_on(second.status(&"t".into())).unwrap(), Some(ThreadStatus::Busy));
 }
@@ -119,7 +119,7 @@ fn a_node_that_blocks_keeps_its_thread() {
         let acquire = || {
             age_heartbeats(&cluster, &name);
             wait_for_heartbeat(&cluster, &name);
-            recorded.lock().unwrap().push(take(&second, 2).map_err(|error| error.code()));
+            recorded.lock().unwrap().push(acquire(&second, 2).map_err(|error| error.code()));
         };
         // On a separate thread, like another process; the thread of the node only waits for it.
         std::thread::scope(|scope| scope.spawn(acquire).join().unwrap());
@@ -133,7 +133,7 @@ fn a_node_that_blocks_keeps_its_thread() {
 fn a_thread_of_a_dead_lease_holder_is_not_busy() {
     let (cluster, name) = (Cluster::shared(), schema());
     let first = connect(&name, &cluster.url(), Duration::from_secs(3_600));
-    let lease = take(&first, 1).unwrap();
+    let lease = acquire(&first, 1).unwrap();
     note(&first, &lease).unwrap();
     let second = connect(&name, &cluster.url(), Duration::from_secs(3_600));
     let status = until(|| {
@@ -154,5 +154,5 @@ fn a_dropped_acquisition_does_not_keep_the_thread() {
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     assert!(taking.as_mut().poll(&mut context).is_pending());
     drop(taking);
-    until(|| take(&second, 2).ok());
+    until(|| acquire(&second, 2).ok());
 }

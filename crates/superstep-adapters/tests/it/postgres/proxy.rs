@@ -69,37 +69,37 @@ impl Proxy {
 }
 
 fn join(client: TcpStream, server: TcpStream, rules: &Arc<Rules>) {
-    let swallows = Arc::new(AtomicBool::new(false));
+    let drops_response = Arc::new(AtomicBool::new(false));
     rules.open.lock().unwrap().extend([client.try_clone().unwrap(), server.try_clone().unwrap()]);
-    let ends = || (client.try_clone().unwrap(), server.try_clone().unwrap());
-    let (there, back) = (ends(), ends());
-    let (rules, also_rules, also_swallows) = (rules.clone(), rules.clone(), swallows.clone());
+    let streams = || (client.try_clone().unwrap(), server.try_clone().unwrap());
+    let (request_streams, response_streams) = (streams(), streams());
+    let (rules, response_rules, is_dropping) = (rules.clone(), rules.clone(), drops_response.clone());
     std::thread::spawn(move || {
-        pass(&there.0, &there.1, |piece| {
-            let cut = rules.see(piece);
-            swallows.fetch_or(cut == Some(DisconnectPoint::After), Ordering::SeqCst);
+        forward(&request_streams.0, &request_streams.1, |chunk| {
+            let cut = rules.disconnect_point(chunk);
+            drops_response.fetch_or(cut == Some(DisconnectPoint::After), Ordering::SeqCst);
             cut != Some(DisconnectPoint::Before)
         });
     });
     std::thread::spawn(move || {
-        pass(&back.1, &back.0, |_| {
-            let is_swallowed = also_swallows.load(Ordering::SeqCst);
-            also_rules.cuts.fetch_add(usize::from(is_swallowed), Ordering::SeqCst);
-            !is_swallowed
+        forward(&response_streams.1, &response_streams.0, |_| {
+            let is_dropped = is_dropping.load(Ordering::SeqCst);
+            response_rules.cuts.fetch_add(usize::from(is_dropped), Ordering::SeqCst);
+            !is_dropped
         });
     });
 }
 
 impl Rules {
     /// Returns the moment at which the connection has to be broken for these bytes, if at all.
-    fn see(&self, piece: &[u8]) -> Option<DisconnectPoint> {
-        if ![&b".commit("[..], b".add("].iter().any(|call| piece.windows(call.len()).any(|text| text == *call)) {
+    fn disconnect_point(&self, chunk: &[u8]) -> Option<DisconnectPoint> {
+        if ![&b".commit("[..], b".add("].iter().any(|call| chunk.windows(call.len()).any(|text| text == *call)) {
             return None;
         }
         let mut next = self.next.lock().unwrap();
-        let (left, cut) = next.as_mut()?;
-        *left -= 1;
-        if *left > 0 {
+        let (remaining, cut) = next.as_mut()?;
+        *remaining -= 1;
+        if *remaining > 0 {
             return None;
         }
         let cut = *cut;
@@ -110,10 +110,10 @@ impl Rules {
 }
 
 /// Forwards bytes as long as `may` permits, then closes both connections.
-fn pass(mut from: &TcpStream, mut to: &TcpStream, mut may: impl FnMut(&[u8]) -> bool) {
-    let mut piece = vec![0; 1 << 16];
-    while let Ok(length @ 1..) = from.read(&mut piece) {
-        if !may(&piece[..length]) || to.write_all(&piece[..length]).is_err() {
+fn forward(mut from: &TcpStream, mut to: &TcpStream, mut may: impl FnMut(&[u8]) -> bool) {
+    let mut chunk = vec![0; 1 << 16];
+    while let Ok(length @ 1..) = from.read(&mut chunk) {
+        if !may(&chunk[..length]) || to.write_all(&chunk[..length]).is_err() {
             break;
         }
     }

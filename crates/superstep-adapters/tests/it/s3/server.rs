@@ -27,14 +27,14 @@ mod checkpoints {
     }
 
     superstep_core::checkpointer_atomic!(store, block_on);
-    superstep_core::checkpointer_copies!(store, block_on);
+    superstep_core::checkpointer_copy_thread!(store, block_on);
     superstep_core::checkpointer_history!(store, block_on);
     superstep_core::checkpointer_leases!(store, block_on);
-    superstep_core::checkpointer_lineage!(store, block_on);
-    superstep_core::checkpointer_pending!(store, block_on);
-    superstep_core::checkpointer_records!(store, block_on);
+    superstep_core::checkpointer_forks!(store, block_on);
+    superstep_core::checkpointer_pending_entries!(store, block_on);
+    superstep_core::checkpointer_metadata!(store, block_on);
     superstep_core::checkpointer_retention!(store, block_on);
-    superstep_core::checkpointer_runs!(store, block_on);
+    superstep_core::checkpointer_prune_runs!(store, block_on);
     superstep_core::checkpointer_threads!(store, block_on);
     superstep_core::checkpointer_values!(store, block_on);
 }
@@ -88,8 +88,8 @@ fn many_keys_take_several_lists() {
         assert!(block_on(store.put(key, b"1", PutOptions { if_absent: true, ttl })).unwrap());
     };
     std::thread::scope(|scope| {
-        for share in all.chunks(150) {
-            scope.spawn(|| share.iter().enumerate().for_each(|(number, key)| put(key, number)));
+        for chunk in all.chunks(150) {
+            scope.spawn(|| chunk.iter().enumerate().for_each(|(number, key)| put(key, number)));
         }
     });
     block_on(async {
@@ -106,19 +106,19 @@ fn many_keys_take_several_lists() {
 fn an_expired_lock_is_acquired_once() {
     let (endpoint, folder) = (shared().url(), own_folder());
     let stores = [(); 4].map(|()| open(&options(&endpoint, &folder)));
-    let take = |store: &S3KeyValue, lasts| {
-        block_on(store.put("lock", b"locked", PutOptions { if_absent: true, ttl: Some(lasts) }))
+    let acquire = |store: &S3KeyValue, ttl| {
+        block_on(store.put("lock", b"locked", PutOptions { if_absent: true, ttl: Some(ttl) }))
     };
     for _ in 0..5 {
         block_on(stores[0].delete(&["lock".to_owned()])).unwrap();
-        assert!(take(&stores[0], Duration::from_millis(1)).unwrap());
+        assert!(acquire(&stores[0], Duration::from_millis(1)).unwrap());
         while block_on(stores[0].get("lock")).unwrap().is_some() {}
-        let taken = std::thread::scope(|scope| {
+        let acquired = std::thread::scope(|scope| {
             let racers =
-                stores.each_ref().map(|store| scope.spawn(|| take(store, Duration::from_secs(3_600)).unwrap()));
+                stores.each_ref().map(|store| scope.spawn(|| acquire(store, Duration::from_secs(3_600)).unwrap()));
             racers.map(|racer| racer.join().unwrap())
         });
-        assert_eq!(taken.iter().filter(|taken| **taken).count(), 1, "{taken:?}");
+        assert_eq!(acquired.iter().filter(|acquired| **acquired).count(), 1, "{acquired:?}");
     }
 }
 
@@ -141,10 +141,10 @@ fn folders_are_isolated() {
 fn permanent_errors_are_reported() {
     let endpoint = shared().url();
     let folder = own_folder();
-    let right = options(&endpoint, &folder);
+    let valid_options = options(&endpoint, &folder);
     for (options, message) in [
-        (right.clone().credentials("nobody", SECRET), "does not know the access key"),
-        (right.clone().credentials(KEY_ID, "so/wrong"), "rejected the secret"),
+        (valid_options.clone().credentials("nobody", SECRET), "does not know the access key"),
+        (valid_options.clone().credentials(KEY_ID, "so/wrong"), "rejected the secret"),
         (S3KeyValue::options("no-such-bucket").endpoint(&endpoint).credentials(KEY_ID, SECRET), "has no such bucket"),
     ] {
         let error = block_on(options.connect()).unwrap_err();
@@ -153,7 +153,7 @@ fn permanent_errors_are_reported() {
         assert!(!text.contains(SECRET) && !text.contains("so/wrong"), "{text}");
         assert_eq!((error.code(), error.is_retryable()), (ErrorCode::StoreUnavailable, false));
     }
-    let store = format!("{:?} {right:?}", open(&right));
+    let store = format!("{:?} {valid_options:?}", open(&valid_options));
     assert!(store.contains(BUCKET) && !store.contains(SECRET), "{store}");
 }
 

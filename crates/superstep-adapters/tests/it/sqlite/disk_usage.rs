@@ -29,16 +29,16 @@ fn size_of(name: &str, steps: usize, length: usize) -> u64 {
 /// R-FWK-42: 1,000 supersteps that each add 1 KB take less than 5 MB; full copies would take 500 MB.
 #[test]
 fn a_thousand_kilobytes_take_less_than_five_megabytes() {
-    let taken = size_of("thousand.db", 1_000, 1_000);
-    assert!((1_000_000..5_000_000).contains(&taken), "{taken} bytes");
+    let used_bytes = size_of("thousand.db", 1_000, 1_000);
+    assert!((1_000_000..5_000_000).contains(&used_bytes), "{used_bytes} bytes");
 }
 
 /// R-FWK-42, R-DEF-14: a history of twice the length takes about twice the space.
 #[test]
 fn size_grows_with_the_changes() {
     for length in [3, 300] {
-        let (once, twice) = (size_of("once.db", 500, length), size_of("twice.db", 1_000, length));
-        assert!(twice as f64 <= 2.2 * once as f64, "{length}: {once} bytes, then {twice}");
+        let (single, double) = (size_of("once.db", 500, length), size_of("twice.db", 1_000, length));
+        assert!(double as f64 <= 2.2 * single as f64, "{length}: {single} bytes, then {double}");
     }
 }
 
@@ -105,7 +105,7 @@ fn parts(path: &Path, is_wanted: impl Fn(&CheckpointNamespace) -> bool) -> Vec<(
 #[test]
 fn saving_behind_the_run_keeps_reading_short() {
     let folder = folder();
-    let taken = [1_000, 2_000].map(|steps| {
+    let used_bytes = [1_000, 2_000].map(|steps| {
         let path = folder.join(format!("{steps}.db"));
         let graph = game("board").checkpointer(SqliteCheckpointer::open(&path).unwrap()).compile().unwrap();
         let run = graph.invoke(GameState::input().target(steps)).thread("t").durability(Durability::Async);
@@ -116,14 +116,14 @@ fn saving_behind_the_run_keeps_reading_short() {
         assert_eq!((&read.marks, &read.moves), (&done.marks, &done.moves));
         assert_eq!((read.turn, read.marks.len(), read.moves.len()), (steps, 10, steps as usize));
         drop(reopened);
-        let (most, size) = (parts(&path, CheckpointNamespace::is_root), size(&path));
+        let (change_counts, size) = (parts(&path, CheckpointNamespace::is_root), size(&path));
         // Twice the marks are about 400 bytes, and a change of them is about 80 bytes including its row.
-        let marks = most.iter().find(|(_, name)| name == "marks").unwrap().0;
-        assert!(marks < 60, "{steps}: {most:?}");
-        assert!(most[0].0 < 600, "{steps}: {most:?}");
+        let marks = change_counts.iter().find(|(_, name)| name == "marks").unwrap().0;
+        assert!(marks < 60, "{steps}: {change_counts:?}");
+        assert!(change_counts[0].0 < 600, "{steps}: {change_counts:?}");
         size
     });
-    assert!(taken[1] as f64 <= 2.2 * taken[0] as f64, "{taken:?} bytes");
+    assert!(used_bytes[1] as f64 <= 2.2 * used_bytes[0] as f64, "{used_bytes:?} bytes");
 }
 
 /// R-FWK-42, R-FWK-44: the same holds for a subgraph with state per thread and `exit` durability.
@@ -140,8 +140,8 @@ fn exit_durability_keeps_subgraph_reads_short() {
         assert_eq!(run.wait_blocking().unwrap().state.target, round);
     }
     drop(graph);
-    let most = parts(&path, |namespace| !namespace.is_root());
-    assert!(most.iter().all(|(parts, _)| *parts < 120), "{most:?}");
+    let change_counts = parts(&path, |namespace| !namespace.is_root());
+    assert!(change_counts.iter().all(|(parts, _)| *parts < 120), "{change_counts:?}");
 }
 
 #[derive(GraphState, Clone, Serialize, Deserialize)]

@@ -33,8 +33,8 @@ fn a_leased_thread_cannot_be_acquired_by_another_checkpointer() {
     one.release(&lease);
     // A release is queued; the next job of the same writer runs after it.
     block_on(one.prune(&"t".into(), &superstep::core::port::Retention::keep_all())).unwrap();
-    let taken = block_on(two.acquire(&"t".into(), run(2))).unwrap();
-    assert!(taken.fence > lease.fence);
+    let new_lease = block_on(two.acquire(&"t".into(), run(2))).unwrap();
+    assert!(new_lease.fence > lease.fence);
     assert_eq!(block_on(one.commit(&Commit::empty(lease, "".into()))).unwrap_err().code(), ErrorCode::ThreadBusy);
 }
 
@@ -51,8 +51,8 @@ fn an_immediately_reacquired_thread_belongs_to_the_new_run() {
         one.release(&before);
         let lease = block_on(one.acquire(&"t".into(), run(number))).unwrap();
         assert!(lease.fence > before.fence);
-        for late in [number - 1, number + 1] {
-            let error = block_on(one.acquire(&"t".into(), run(late))).unwrap_err();
+        for other_run in [number - 1, number + 1] {
+            let error = block_on(one.acquire(&"t".into(), run(other_run))).unwrap_err();
             assert_eq!(error.code(), ErrorCode::ThreadBusy);
             assert!(error.message().contains(&run(number).to_string()), "{error}");
         }
@@ -65,10 +65,10 @@ fn an_immediately_reacquired_thread_belongs_to_the_new_run() {
     }
     one.release(&before);
     block_on(one.prune(&"t".into(), &superstep::core::port::Retention::default())).unwrap();
-    let taken = block_on(two.acquire(&"t".into(), run(1))).unwrap();
-    assert!(taken.fence > before.fence);
+    let new_lease = block_on(two.acquire(&"t".into(), run(1))).unwrap();
+    assert!(new_lease.fence > before.fence);
     assert!(block_on(one.commit(&busy(&before))).unwrap_err().message().starts_with("fenced"));
-    block_on(two.commit(&busy(&taken))).unwrap();
+    block_on(two.commit(&busy(&new_lease))).unwrap();
 }
 
 /// The threads of a closed checkpointer can be acquired immediately.
@@ -114,8 +114,8 @@ fn a_checkpointer_without_heartbeats_is_taken_over_and_fenced() {
         assert!(started.elapsed() < Duration::from_secs(60), "the thread was not taken over");
     };
     assert!(started.elapsed() >= Duration::from_millis(100) && new.fence > old.fence);
-    let late = block_on(one.commit(&Commit::empty(old, "".into()))).unwrap_err();
-    assert!(late.message().starts_with("fenced"), "{late}");
+    let fenced_error = block_on(one.commit(&Commit::empty(old, "".into()))).unwrap_err();
+    assert!(fenced_error.message().starts_with("fenced"), "{fenced_error}");
     block_on(two.commit(&Commit::empty(new, "".into()))).unwrap();
 }
 
@@ -154,14 +154,14 @@ fn runs_of_two_stores_take_turns_on_one_thread() {
         for graph in &graphs {
             scope.spawn(move || {
                 for _ in 0..10 {
-                    let held = pages(graph, "t").unwrap().len();
-                    write(graph, "t", held + 1);
+                    let page_count = pages(graph, "t").unwrap().len();
+                    write(graph, "t", page_count + 1);
                 }
             });
         }
     });
-    let held = pages(&graphs[0], "t").unwrap();
-    assert!(held.iter().enumerate().all(|(number, page)| *page == format!("{number:0>4}")), "{held:?}");
+    let pages = pages(&graphs[0], "t").unwrap();
+    assert!(pages.iter().enumerate().all(|(number, page)| *page == format!("{number:0>4}")), "{pages:?}");
 }
 
 /// A release that could not be written while another process locked the file is written later: the thread is
@@ -249,11 +249,11 @@ fn lock_files_of_dead_processes_are_removed() {
     let folder = folder();
     let path = folder.join("swept.db");
     let open = SqliteCheckpointer::open(&path).unwrap();
-    let held = lock_names(&folder);
-    assert_eq!(held.len(), 1, "{held:?}");
-    let (left, locked) = ("swept.db-holder-0123456789abcdef", "swept.db-holder-fedcba9876543210");
-    let strange = ["swept.db-holder-mine", "swept.db-holder-0123456789ABCDEF", "other.db-holder-0123456789abcdef"];
-    for name in strange.iter().chain([&left, &locked]) {
+    let initial = lock_names(&folder);
+    assert_eq!(initial.len(), 1, "{initial:?}");
+    let (unlocked, locked) = ("swept.db-holder-0123456789abcdef", "swept.db-holder-fedcba9876543210");
+    let unrelated = ["swept.db-holder-mine", "swept.db-holder-0123456789ABCDEF", "other.db-holder-0123456789abcdef"];
+    for name in unrelated.iter().chain([&unlocked, &locked]) {
         std::fs::write(folder.join(name), "").unwrap();
     }
     let lock = std::fs::File::open(folder.join(locked)).unwrap();
@@ -261,13 +261,13 @@ fn lock_files_of_dead_processes_are_removed() {
 
     let another = SqliteCheckpointer::open(&path).unwrap();
     let names = lock_names(&folder);
-    assert!(!names.iter().any(|name| name == left), "{names:?}");
-    assert!(strange.iter().chain([&locked]).all(|name| names.iter().any(|found| found == name)), "{names:?}");
-    assert!(names.contains(&held[0]), "an open checkpointer lost its lock file: {names:?}");
+    assert!(!names.iter().any(|name| name == unlocked), "{names:?}");
+    assert!(unrelated.iter().chain([&locked]).all(|name| names.iter().any(|other| other == name)), "{names:?}");
+    assert!(names.contains(&initial[0]), "an open checkpointer lost its lock file: {names:?}");
     drop((open, another, lock));
 
     drop(SqliteCheckpointer::open(&path).unwrap());
-    assert_eq!(lock_names(&folder).len(), strange.len());
+    assert_eq!(lock_names(&folder).len(), unrelated.len());
 }
 
 /// A new file that many callers open at once is created by one of them and works for all.

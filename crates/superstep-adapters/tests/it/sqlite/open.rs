@@ -47,8 +47,8 @@ fn open_errors_name_their_cause() {
     let (text, nowhere) = (folder.join("notes.txt"), folder.join("no such folder").join("a.db"));
     let forbidden = std::path::PathBuf::from("/proc/a.db");
     std::fs::write(&text, "these are notes and not a database, however long they may become ".repeat(100)).unwrap();
-    let outage = ErrorCode::StoreUnavailable;
-    for (path, code) in [(text, ErrorCode::CheckpointCorrupt), (nowhere, outage), (forbidden, outage)] {
+    let unavailable = ErrorCode::StoreUnavailable;
+    for (path, code) in [(text, ErrorCode::CheckpointCorrupt), (nowhere, unavailable), (forbidden, unavailable)] {
         let error = SqliteCheckpointer::open(&path).unwrap_err();
         assert_eq!(error.code(), code, "{error}");
         assert!(error.message().contains(&path.display().to_string()) && error.help().is_some(), "{error}");
@@ -93,6 +93,6 @@ fn closing_leaves_one_file() {
     let folder = folder();
     let path = folder.join("tidy.db");
     write(&diary(SqliteCheckpointer::open(&path).unwrap(), 5), "t", 3);
-    let left: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(left, ["tidy.db"]);
+    let remaining: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(remaining, ["tidy.db"]);
 }

@@ -52,11 +52,11 @@ fn reshaped(store: &SharedCheckpointer) -> CompiledGraph<Order> {
         [fitting_node.into(), END],
     );
     let cents = |cost: u64| cost * 100;
-    let written = |cost: serde_json::Value| -> Result<serde_json::Value, String> {
+    let convert_cost = |cost: serde_json::Value| -> Result<serde_json::Value, String> {
         cost.as_u64().map(|cost| json!(cost * 100)).ok_or_else(|| format!("{cost} is no cost"))
     };
     let fields = Migration::to_version(2).rename("kind", "sort").remove("wanted").add("currency", "EUR");
-    let fields = fields.map("cost", cents).convert_pending_writes("cost", written).rename("cost", "cents");
+    let fields = fields.map("cost", cents).convert_pending_writes("cost", convert_cost).rename("cost", "cents");
     let nodes = fields.rename_node("cut", "trim").rename_node("approve", "sign_off").rename_node("fit", "fitting_room");
     graph.add_migration(1, nodes.rename_node("saw", "trim")).checkpointer(store.clone());
     graph.compile().unwrap()
@@ -84,6 +84,6 @@ pub(super) async fn check_reshaped(store: &SharedCheckpointer) {
         let reloaded = reshaped(store).threads().get_state(thread).await.unwrap();
         assert_eq!((&*reloaded.state, reloaded.checkpoint.schema_version), (&*out.state, 2), "{thread}");
         let history = graph.threads().get_state_history(thread, &HistoryQuery::default()).await.unwrap();
-        assert!(history.iter().all(|seen| seen.state.currency == "EUR"), "{thread}");
+        assert!(history.iter().all(|snapshot| snapshot.state.currency == "EUR"), "{thread}");
     }
 }

@@ -38,7 +38,7 @@ fn book_concurrently(servers: [&Family; 2], day: Date, hour: i8) {
 }
 
 /// Asserts that no two confirmed events use the car at the same time, and that every hour with a race has one.
-fn check_reservations(folder: &Folder, family: &Family, races: usize) {
+fn assert_reservations(folder: &Folder, family: &Family, races: usize) {
     let is_confirmed = |event: &&Value| event["is_tentative"] == false;
     let time = |event: &Value, key: &str| event[key].as_str().unwrap().parse::<Timestamp>().unwrap();
     let events = family.events_between(days_ahead(0), days_ahead(FIRST_DAY + 30));
@@ -66,7 +66,7 @@ fn one_of_two_concurrent_bookings_of_the_car_succeeds() {
         (8..8 + HOURS_PER_DAY)
             .for_each(|hour| book_concurrently([&family, &family], days_ahead(FIRST_DAY + day), hour));
     }
-    check_reservations(&folder, &family, 100);
+    assert_reservations(&folder, &family, 100);
 }
 
 /// R-FAM-120, R-FAM-91: the same with one server for each parent, on the same files.
@@ -77,6 +77,6 @@ fn one_of_two_bookings_at_two_servers_succeeds() {
     for day in 0..2 {
         (8..8 + HOURS_PER_DAY).for_each(|hour| book_concurrently([&first, &second], days_ahead(FIRST_DAY + day), hour));
     }
-    check_reservations(&folder, &first, 20);
-    check_reservations(&folder, &second, 20);
+    assert_reservations(&folder, &first, 20);
+    assert_reservations(&folder, &second, 20);
 }

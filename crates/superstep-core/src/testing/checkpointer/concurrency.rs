@@ -143,9 +143,9 @@ pub fn readers_see_complete_checkpoints() -> ConcurrentCheck {
 
 #[doc(hidden)]
 #[macro_export]
-macro_rules! checkpointer_parallel {
+macro_rules! checkpointer_concurrency {
     ($open:expr, $drive:expr) => {
-        mod parallel {
+        mod concurrency {
             #[allow(unused_imports, reason = "the constructor may be in any module")]
             use super::*;
             use $crate::testing::checkpointer::concurrency as checks;

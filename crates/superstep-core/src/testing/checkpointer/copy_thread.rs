@@ -151,9 +151,9 @@ pub async fn a_copy_cannot_have_an_invalid_id(checkpointer: SharedCheckpointer) 
 
 #[doc(hidden)]
 #[macro_export]
-macro_rules! checkpointer_copies {
+macro_rules! checkpointer_copy_thread {
     ($open:expr, $drive:expr) => {
-        mod copies {
+        mod copy_thread {
             #[allow(unused_imports, reason = "the constructor may be in any module")]
             use super::*;
             use $crate::testing::checkpointer::{check, copy_thread as checks};

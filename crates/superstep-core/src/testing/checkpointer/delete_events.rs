@@ -161,9 +161,9 @@ pub async fn events_count_as_bytes(checkpointer: SharedCheckpointer) {
 
 #[doc(hidden)]
 #[macro_export]
-macro_rules! checkpointer_forgetting {
+macro_rules! checkpointer_delete_events {
     ($open:expr, $drive:expr) => {
-        mod forgetting {
+        mod delete_events {
             #[allow(unused_imports, reason = "the constructor may be in any module")]
             use super::*;
             use $crate::testing::checkpointer::{check, delete_events as checks};

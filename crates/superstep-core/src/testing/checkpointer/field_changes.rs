@@ -173,9 +173,9 @@ pub async fn many_fields_round_trip_when_one_changes_at_a_time(checkpointer: Sha
 
 #[doc(hidden)]
 #[macro_export]
-macro_rules! checkpointer_growth {
+macro_rules! checkpointer_field_changes {
     ($open:expr, $drive:expr) => {
-        mod growth {
+        mod field_changes {
             #[allow(unused_imports, reason = "the constructor may be in any module")]
             use super::*;
             use $crate::testing::checkpointer::{check, field_changes as checks};

@@ -207,9 +207,9 @@ pub async fn the_state_of_a_commit_is_not_retained(checkpointer: SharedCheckpoin
 
 #[doc(hidden)]
 #[macro_export]
-macro_rules! checkpointer_lineage {
+macro_rules! checkpointer_forks {
     ($open:expr, $drive:expr) => {
-        mod lineage {
+        mod forks {
             #[allow(unused_imports, reason = "the constructor may be in any module")]
             use super::*;
             use $crate::testing::checkpointer::{check, forks as checks};

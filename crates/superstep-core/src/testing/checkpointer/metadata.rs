@@ -188,9 +188,9 @@ pub async fn an_unknown_checkpoint_is_none(checkpointer: SharedCheckpointer) {
 
 #[doc(hidden)]
 #[macro_export]
-macro_rules! checkpointer_records {
+macro_rules! checkpointer_metadata {
     ($open:expr, $drive:expr) => {
-        mod records {
+        mod metadata {
             #[allow(unused_imports, reason = "the constructor may be in any module")]
             use super::*;
             use $crate::testing::checkpointer::{check, metadata as checks};

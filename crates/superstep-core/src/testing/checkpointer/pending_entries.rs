@@ -248,9 +248,9 @@ pub async fn recorded_results_round_trip_exactly(checkpointer: SharedCheckpointe
 
 #[doc(hidden)]
 #[macro_export]
-macro_rules! checkpointer_pending {
+macro_rules! checkpointer_pending_entries {
     ($open:expr, $drive:expr) => {
-        mod pending {
+        mod pending_entries {
             #[allow(unused_imports, reason = "the constructor may be in any module")]
             use super::*;
             use $crate::testing::checkpointer::{check, pending_entries as checks};

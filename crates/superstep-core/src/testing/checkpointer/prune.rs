@@ -218,9 +218,9 @@ pub async fn a_thousand_kilobytes_take_less_than_five_megabytes(checkpointer: Sh
 
 #[doc(hidden)]
 #[macro_export]
-macro_rules! checkpointer_pruning {
+macro_rules! checkpointer_prune {
     ($open:expr, $drive:expr) => {
-        mod pruning {
+        mod prune {
             #[allow(unused_imports, reason = "the constructor may be in any module")]
             use super::*;
             use $crate::testing::checkpointer::{check, prune as checks};

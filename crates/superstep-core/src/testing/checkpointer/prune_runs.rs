@@ -112,9 +112,9 @@ pub async fn no_run_of_that_name_removes_nothing(checkpointer: SharedCheckpointe
 
 #[doc(hidden)]
 #[macro_export]
-macro_rules! checkpointer_runs {
+macro_rules! checkpointer_prune_runs {
     ($open:expr, $drive:expr) => {
-        mod runs {
+        mod prune_runs {
             #[allow(unused_imports, reason = "the constructor may be in any module")]
             use super::*;
             use $crate::testing::checkpointer::{check, prune_runs as checks};

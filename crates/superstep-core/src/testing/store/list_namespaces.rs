@@ -102,7 +102,7 @@ pub async fn a_hundred_are_listed_by_default(open: StoreFactory) {
 
 /// Expands to the tests of this file.
 #[macro_export]
-macro_rules! store_listing {
+macro_rules! store_list_namespaces {
     ($open:expr, $drive:expr) => {
         $crate::store_tests!(
             $open, $drive, list_namespaces:

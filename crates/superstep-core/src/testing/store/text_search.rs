@@ -174,7 +174,7 @@ pub async fn a_query_may_ask_for_text(open: StoreFactory) {
 
 /// Expands to the tests of this file.
 #[macro_export]
-macro_rules! store_texts {
+macro_rules! store_text_search {
     ($open:expr, $drive:expr) => {
         $crate::store_tests!(
             $open, $drive, text_search:

@@ -155,7 +155,7 @@ pub async fn a_sweep_removes_expired_items(open: StoreFactory) {
 
 /// Expands to the tests of this file.
 #[macro_export]
-macro_rules! store_lifetimes {
+macro_rules! store_ttl {
     ($open:expr, $drive:expr) => {
         $crate::store_tests!(
             $open, $drive, ttl:

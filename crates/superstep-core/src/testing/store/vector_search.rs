@@ -136,7 +136,7 @@ pub async fn the_lexical_embedder_finds_shared_words(open: StoreFactory) {
 
 /// Expands to the tests of this file.
 #[macro_export]
-macro_rules! store_vectors {
+macro_rules! store_vector_search {
     ($open:expr, $drive:expr) => {
         $crate::store_tests!(
             $open, $drive, vector_search:

@@ -272,7 +272,7 @@ proptest! {
         let file = format!("{{\"name\": {text}, \"x\": 1}}");
         let error = GraphFile::parse(&file, FileFormat::Json).map(drop).unwrap_err();
         let is_json = serde_json::from_str::<Value>(&file).is_ok();
-        let said_no = error.diagnostics()[0].message.starts_with("not JSON");
-        prop_assert!(is_json != said_no, "{file}: {error}");
+        let is_rejected = error.diagnostics()[0].message.starts_with("not JSON");
+        prop_assert!(is_json != is_rejected, "{file}: {error}");
     }
 }

@@ -31,7 +31,7 @@ pub(super) struct QueryVisitor {
     pub(super) has_wildcard: bool,
 }
 
-/// Maximum length of a search pattern.
+/// Maximum length of a search pattern in characters, with its quotes.
 const MAX_NEEDLE_LENGTH: usize = 200;
 
 type VisitResult = ControlFlow<Box<ToolError>>;
@@ -69,7 +69,7 @@ impl QueryVisitor {
     /// product of their lengths, within one step of SQLite that cannot be interrupted.
     fn check_needle(&self, needle: &Expr) -> VisitResult {
         let is_short = |expression: &Expr| {
-            matches!(expression, Expr::Value(_)) && expression.to_string().len() <= MAX_NEEDLE_LENGTH
+            matches!(expression, Expr::Value(_)) && expression.to_string().chars().count() <= MAX_NEEDLE_LENGTH
         };
         let is_char_call = matches!(needle, Expr::Function(function)
             if parts_of(&function.name) == ["char"] && argument(function, Some(0)).is_some_and(is_short));

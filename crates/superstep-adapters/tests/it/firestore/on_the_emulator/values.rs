@@ -124,11 +124,11 @@ fn one_of_many_puts_a_new_key() {
 fn expired_values_are_absent() {
     let store = store_of_values();
     let (short, long) = (Duration::from_secs(1), Duration::from_secs(3600));
-    let lasting = |lasts| PutOptions { if_absent: true, ttl: Some(lasts) };
+    let with_ttl = |ttl| PutOptions { if_absent: true, ttl: Some(ttl) };
     block_on(async {
         let started = Instant::now();
-        assert!(store.put("a", b"short", lasting(short)).await.unwrap());
-        assert!(store.put("b", b"long", lasting(long)).await.unwrap());
+        assert!(store.put("a", b"short", with_ttl(short)).await.unwrap());
+        assert!(store.put("b", b"long", with_ttl(long)).await.unwrap());
         let was_put = store.put("a", b"other", ONLY_NEW).await.unwrap();
         let listed = store.list("", None, 9).await.unwrap();
         // A machine that was suspended for a second may already see the expired state.
@@ -144,7 +144,7 @@ fn expired_values_are_absent() {
         assert!(store.put("a", b"next", ONLY_NEW).await.unwrap());
         assert_eq!(store.get("a").await.unwrap(), Some(b"next".to_vec()));
         store.put("b", b"for ever", PutOptions::default()).await.unwrap();
-        assert!(store.put("c", b"over", lasting(Duration::ZERO)).await.unwrap());
+        assert!(store.put("c", b"over", with_ttl(Duration::ZERO)).await.unwrap());
         while store.sweep().await.unwrap().expired == 0 {
             assert!(started.elapsed() < Duration::from_secs(120), "the expired value was not removed");
         }
