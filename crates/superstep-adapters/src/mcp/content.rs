@@ -110,11 +110,14 @@ fn resource_link(media: &Media) -> ContentBlock {
 pub(super) fn contents(uri: &str, mime_type: Option<&str>, part: &ContentPart) -> ResourceContents {
     let contents = match part {
         ContentPart::Text { text, .. } => ResourceContents::text(text, uri),
-        ContentPart::Image(media) | ContentPart::Audio(media) | ContentPart::File(media) => {
-            let (MediaSource::Base64(data) | MediaSource::Url(data)) = &media.source;
-            let contents = ResourceContents::blob(data, uri);
-            contents.with_mime_type(media.mime_type.as_deref().or(mime_type).unwrap_or(DEFAULT_MIME_TYPE))
-        }
+        ContentPart::Image(media) | ContentPart::Audio(media) | ContentPart::File(media) => match &media.source {
+            MediaSource::Base64(data) => {
+                let contents = ResourceContents::blob(data, uri);
+                contents.with_mime_type(media.mime_type.as_deref().or(mime_type).unwrap_or(DEFAULT_MIME_TYPE))
+            }
+            // A blob is base64: media that is elsewhere is served as its address.
+            MediaSource::Url(url) => return ResourceContents::text(url, uri).with_mime_type("text/uri-list"),
+        },
         other => ResourceContents::text(serde_json::to_string(other).unwrap_or_default(), uri),
     };
     match (part, mime_type) {
@@ -179,5 +182,16 @@ mod tests {
         let content = Content::Parts(parts);
         let converted = blocks(&content).iter().map(|block| serde_json::to_value(block).unwrap()).collect();
         assert_eq!(read(converted), content);
+    }
+
+    /// R-FWK-83: media of a resource are a blob of base64; media at an address are the address, which is no base64.
+    #[test]
+    fn media_at_an_address_are_served_as_the_address() {
+        let json = |media| serde_json::to_value(contents("x:1", None, &ContentPart::Image(media))).unwrap();
+        let embedded = json!({ "uri": "x:1", "mimeType": "image/png", "blob": "AA==" });
+        assert_eq!(json(Media::base64("AA==", "image/png")), embedded);
+        let address = "https://example.com/a.png";
+        let linked = json!({ "uri": "x:1", "mimeType": "text/uri-list", "text": address });
+        assert_eq!(json(Media::url(address)), linked);
     }
 }

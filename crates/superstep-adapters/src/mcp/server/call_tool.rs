@@ -126,7 +126,7 @@ impl ProgressReporter {
             other => (None, Some(other.to_string())),
         };
         let mut last_progress = self.last_progress.lock().unwrap_or_else(PoisonError::into_inner);
-        // The protocol requires a growing number.
+        // The protocol requires a growing number: a value without one counts as one more.
         *last_progress = number.unwrap_or(*last_progress + 1.0);
         let mut notification = ProgressNotificationParam::new(self.token.clone(), *last_progress);
         notification.total = value.get("total").and_then(Value::as_f64);
