@@ -61,8 +61,15 @@ impl Workspace {
     }
 
     /// Returns a Cargo command that runs in the root folder, with the Cargo that started this program.
+    ///
+    /// The command does not inherit the variables that describe the package `xtask`: the build script of `ring` reads
+    /// them, so `ring` and all crates that use it would be built again after each change between `cargo xtask` and
+    /// `cargo`, and in each new clone.
     pub(crate) fn cargo(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        for (name, _) in std::env::vars_os().filter(|(name, _)| is_package_variable(&name.to_string_lossy())) {
+            command.env_remove(name);
+        }
         command.current_dir(&self.root).args(arguments);
         command
     }
@@ -148,6 +155,11 @@ impl Workspace {
     }
 }
 
+/// Returns true for the environment variables with which Cargo describes the package of the program that it runs.
+fn is_package_variable(name: &str) -> bool {
+    ["CARGO_PKG_", "CARGO_MANIFEST_"].iter().any(|prefix| name.starts_with(prefix))
+}
+
 /// Returns the `name version` pairs of a `cargo tree` output, without paths and marks of repetitions.
 fn tree_lines(output: &str) -> BTreeSet<String> {
     let pair = |line: &str| {
@@ -171,6 +183,17 @@ mod tests {
     fn a_tree_output_becomes_names_with_versions() {
         let output = "superstep-core v0.1.0 (/some/where)\nserde v1.0.228\n\nserde v1.0.228 (*)\n";
         assert_eq!(tree_lines(output), BTreeSet::from(["serde 1.0.228".to_owned(), "superstep-core 0.1.0".to_owned()]));
+    }
+
+    /// Cargo sets the variables of `xtask` for this test too.
+    #[test]
+    fn cargo_commands_do_not_inherit_the_package_variables() {
+        let command = Workspace::find().unwrap().cargo(&["version"]);
+        let removed: Vec<_> = command.get_envs().filter(|(_, value)| value.is_none()).map(|(name, _)| name).collect();
+        assert!(
+            ["CARGO_PKG_NAME", "CARGO_MANIFEST_DIR"].iter().all(|name| removed.contains(&std::ffi::OsStr::new(name)))
+        );
+        assert!(!is_package_variable("CARGO_TARGET_DIR"));
     }
 
     #[test]
