@@ -6,13 +6,13 @@
 mod book;
 mod conformance;
 mod count;
+mod fault_programs;
 mod langgraph;
 mod model;
 mod parity;
 mod process;
 mod python;
 mod record;
-mod release;
 mod run_log;
 mod rust_source;
 mod servers;

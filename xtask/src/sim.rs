@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::fault_programs::{self, Profile};
 use crate::process::{self, minutes};
-use crate::release;
 use crate::run_log::{self, Commit};
 use crate::workspace::Workspace;
 
@@ -37,7 +37,7 @@ fn perform(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
     let forwarded: Vec<&str> =
         arguments.iter().map(String::as_str).filter(|argument| *argument != "--record").collect();
     if forwarded.len() == arguments.len() {
-        return start(workspace, &forwarded);
+        return start(workspace, Profile::Release, &forwarded);
     }
     let commit = Commit::current(workspace)?;
     let report = report(workspace, &forwarded)?;
@@ -50,17 +50,18 @@ fn perform(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
 /// # Errors
 /// Returns an error if an invariant was violated or a seeded bug was not found.
 pub(crate) fn check(workspace: &Workspace) -> Result<(), String> {
-    start(workspace, &["--schedules", CI_SCHEDULES])
+    start(workspace, Profile::Debug, &["--schedules", CI_SCHEDULES])
 }
 
-fn start(workspace: &Workspace, arguments: &[&str]) -> Result<(), String> {
-    let mut command = release::program(workspace, PROGRAM, arguments)?;
+fn start(workspace: &Workspace, profile: Profile, arguments: &[&str]) -> Result<(), String> {
+    let mut command = fault_programs::command(workspace, profile, PROGRAM, arguments)?;
     process::run(&mut command).map_err(|error| format!("the simulation failed: {error}"))
 }
 
 /// Runs the simulation and returns its report, if it succeeded.
 fn report(workspace: &Workspace, arguments: &[&str]) -> Result<Value, String> {
-    let mut command = release::program(workspace, PROGRAM, &[arguments, &["--json"]].concat())?;
+    let mut command =
+        fault_programs::command(workspace, Profile::Release, PROGRAM, &[arguments, &["--json"]].concat())?;
     let output = process::stdout(&mut command)?;
     if !output.status.success() {
         return Err(format!("the simulation failed: {}", output.status));

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::fault_programs::{self, Profile};
 use crate::process::{self, minutes};
-use crate::release;
 use crate::run_log::{self, Commit};
 use crate::tally::Tally;
 use crate::workspace::Workspace;
@@ -47,7 +47,7 @@ fn perform(workspace: &Workspace, arguments: &[String]) -> Result<(), String> {
 /// # Errors
 /// Returns an error if a test found a violation or could not be run.
 pub(crate) fn check(workspace: &Workspace) -> Result<Tally, String> {
-    let mut command = release::program(workspace, PROGRAM, &["--kills", CI_KILLS])?;
+    let mut command = fault_programs::command(workspace, Profile::Debug, PROGRAM, &["--kills", CI_KILLS])?;
     let output = process::passed_through(&mut command)?;
     if !output.status.success() {
         return Err(format!("the fault tests failed: {}", output.status));
@@ -66,13 +66,14 @@ fn skipped_tests(printed: &str) -> Vec<(String, String)> {
 }
 
 fn start(workspace: &Workspace, arguments: &[&str]) -> Result<(), String> {
-    let mut command = release::program(workspace, PROGRAM, arguments)?;
+    let mut command = fault_programs::command(workspace, Profile::Release, PROGRAM, arguments)?;
     process::run(&mut command).map_err(|error| format!("the fault tests failed: {error}"))
 }
 
 /// Runs the tests and returns their reports, if all succeeded.
 fn reports(workspace: &Workspace, arguments: &[&str]) -> Result<Vec<Value>, String> {
-    let mut command = release::program(workspace, PROGRAM, &[arguments, &["--json"]].concat())?;
+    let mut command =
+        fault_programs::command(workspace, Profile::Release, PROGRAM, &[arguments, &["--json"]].concat())?;
     let output = process::stdout(&mut command)?;
     if !output.status.success() {
         return Err(format!("the fault tests failed: {}", output.status));
