@@ -35,10 +35,10 @@ pub(crate) fn command(
     arguments: &[&str],
 ) -> Result<Command, String> {
     let (build, folder) = match profile {
-        Profile::Debug => (DEBUG_BUILD, "debug"),
-        Profile::Release => (RELEASE_BUILD, "release"),
+        Profile::Debug => (&DEBUG_BUILD[..], "debug"),
+        Profile::Release => (&RELEASE_BUILD[..], "release"),
     };
-    process::run(&mut workspace.cargo(&build))?;
+    process::run(&mut workspace.cargo(build))?;
     let mut command = Command::new(workspace.target()?.join(folder).join(name));
     command.current_dir(workspace.root()).args(arguments);
     Ok(command)

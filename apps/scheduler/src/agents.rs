@@ -2,7 +2,7 @@
 //!
 //! All agents are pure functions of a [`CalendarSnapshot`](crate::calendar::CalendarSnapshot) and their arguments: they
 //! use no clock, no store and no random numbers. Event instances are indexed once (`busy_index`) and then checked many
-//! times (`availability_check`). User-visible wording is in [`format`](self::format).
+//! times (`availability_check`). User-visible wording is in [`mod@format`].
 
 pub mod capacity;
 pub mod conflicts;
